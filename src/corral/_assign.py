@@ -1,0 +1,432 @@
+"""Nearest centres for a tile of rows, in many K-means runs at once."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from corral._tiles import Tile
+
+# Rows whose two best centres are too close to call are compared again in float64, in
+# groups of at most this many values.
+_CLOSE_CALL_VALUES = 2**20
+
+# Centres are packed in groups of about this many values, to need little room beside
+# them.
+_PACKED_VALUES = 2**20
+
+# Where more than this share of the labels of a tile is in doubt, the whole tile is
+# done again in float64, which costs about twice a product in float32.
+_MANY_DOUBTS = 0.02
+
+
+class Group(NamedTuple):
+    """Runs with the same number of clusters, side by side in a :class:`Layout`."""
+
+    n_clusters: int
+    runs: slice
+    cells: slice
+
+
+class Layout:
+    """Where the cells of many runs lie in one array.
+
+    Runs with the same number of clusters form a group. The cells of a group lie
+    together, first the cells 0 of its runs, then the cells 1, and so on, so that a
+    step for all runs of a group is one operation on an array of shape
+    (n_clusters, n_runs, n_rows), and no cell is padding.
+
+    Parameters
+    ----------
+    n_clusters : ndarray of shape (n_runs,)
+        Sorted.
+
+    Attributes
+    ----------
+    n_runs, n_cells : int
+    run_of_cell, label_of_cell : ndarray of shape (n_cells,)
+    label_dtype : numpy dtype
+        Unsigned, wide enough for the sums of labels in :func:`assign_sweep`, and so
+        for one value that is no label.
+    """
+
+    def __init__(self, n_clusters: np.ndarray) -> None:
+        self.n_clusters = n_clusters
+        self.n_runs = len(n_clusters)
+        self.n_cells = int(n_clusters.sum())
+        self.label_dtype = np.min_scalar_type(
+            3 * int(n_clusters.max(initial=0)) ** 2 // 2
+        )
+        borders = np.flatnonzero(np.diff(n_clusters, prepend=-1, append=-1))
+        n_runs_of_group = np.diff(borders)
+        n_cells_of_group = n_runs_of_group * n_clusters[borders[:-1]]
+        first_cells = np.cumsum(n_cells_of_group) - n_cells_of_group
+        self.groups = [
+            Group(size, slice(run, run + n_runs), slice(cell, cell + size * n_runs))
+            for size, run, n_runs, cell in zip(
+                n_clusters[borders[:-1]].tolist(),
+                borders[:-1].tolist(),
+                n_runs_of_group.tolist(),
+                first_cells.tolist(),
+                strict=True,
+            )
+        ]
+        # Cell k of run j is number first[j] + k * step[j].
+        self._step = np.repeat(n_runs_of_group, n_runs_of_group)
+        self._first = np.arange(self.n_runs) + np.repeat(
+            first_cells - borders[:-1], n_runs_of_group
+        )
+        runs = np.repeat(np.arange(self.n_runs), n_clusters)
+        labels = np.arange(self.n_cells) - np.repeat(
+            np.cumsum(n_clusters) - n_clusters, n_clusters
+        )
+        cells = self.cell(runs, labels)
+        self.run_of_cell = np.empty(self.n_cells, dtype=np.intp)
+        self.label_of_cell = np.empty(self.n_cells, dtype=np.intp)
+        self.run_of_cell[cells] = runs
+        self.label_of_cell[cells] = labels
+
+    def cell(self, run, label):
+        """Return the cell of a label in a run; both may be arrays."""
+        return self._first[run] + self._step[run] * label
+
+    def select(self, runs: np.ndarray) -> "Selection":
+        """Return the layout of some of the runs.
+
+        Parameters
+        ----------
+        runs : ndarray of sorted indices
+        """
+        layout = Layout(self.n_clusters[runs])
+        cells = self.cell(runs[layout.run_of_cell], layout.label_of_cell)
+        return Selection(runs, layout, cells)
+
+
+class Selection(NamedTuple):
+    """Some runs of a larger layout: which, their own layout, and their cells there."""
+
+    runs: np.ndarray
+    layout: Layout
+    cells: np.ndarray
+
+
+@dataclass(frozen=True)
+class PackedCenters:
+    """Centres of many runs in the form that one matrix product needs.
+
+    For a point x and a centre c the product gives
+    ``x.c - |c|^2 / 2 + gamma * (|x| |c| + |c|^2 / 2)``: the score, whose largest value
+    marks the nearest centre (a point's own norm never matters), plus a bound of its
+    rounding error. For cosine the term ``|c|^2 / 2`` is left out.
+
+    Attributes
+    ----------
+    layout : Layout
+    centers : ndarray of shape (n_places, n_features)
+        In the precision of the points.
+    places : ndarray of shape (n_cells,)
+        Where in ``centers`` the centre of each cell is.
+    half_norms : ndarray of shape (n_cells,)
+        ``|c|^2 / 2`` in float64, zero for cosine, infinite for a cell not in use.
+    matrix : ndarray of shape (n_cells, n_features + 2), transposed for sparse rows
+        Centres, biases and error bounds in the precision of the product.
+    gamma : float
+        Bound of the rounding error of a score, relative to |x||c| + |c|^2 / 2.
+    least_norm : float
+        The largest over the runs of the norm of the run's centre next to the origin.
+    n_terms : int
+        How many products are added up in a score at most: the number of features or
+        of a sparse row's values.
+    is_sparse : bool
+    """
+
+    layout: Layout
+    centers: np.ndarray
+    places: np.ndarray
+    half_norms: np.ndarray
+    matrix: np.ndarray
+    gamma: float
+    least_norm: float
+    n_terms: int
+    is_sparse: bool
+
+    @classmethod
+    def pack(
+        cls,
+        layout: Layout,
+        centers: np.ndarray,
+        places: np.ndarray,
+        half_norms: np.ndarray,
+        *,
+        n_terms: int,
+        is_sparse: bool,
+        dtype=np.float32,
+    ) -> "PackedCenters":
+        """Pack centres; the parameters are the attributes of the same names."""
+        n_features = centers.shape[1]
+        gamma = _rounding_bound(n_terms, dtype)
+        matrix = np.empty((len(places), n_features + 2), dtype=dtype)
+        if is_sparse:
+            matrix = np.empty((n_features + 2, len(places)), dtype=dtype)
+        by_cell = matrix.T if is_sparse else matrix
+        norms = np.empty(len(places))
+        step = max(_PACKED_VALUES // n_features, 1)
+        for start in range(0, len(places), step):
+            part = slice(start, start + step)
+            here = centers[places[part]]
+            norms[part] = np.sqrt(np.einsum("ij,ij->i", here, here, dtype=np.float64))
+            with np.errstate(over="ignore"):
+                by_cell[part, :n_features] = here
+        in_use = np.isfinite(half_norms)
+        with np.errstate(over="ignore", invalid="ignore"):
+            by_cell[:, n_features] = -(1 - gamma) * half_norms
+            by_cell[:, n_features + 1] = gamma * norms
+        if not in_use.all():
+            by_cell[~in_use] = 0
+            by_cell[~in_use, n_features] = -np.finfo(dtype).max / 8
+        least_norm = _largest_least_norm(layout, np.where(in_use, norms, np.inf))
+        return cls(
+            layout=layout,
+            centers=centers,
+            places=places,
+            half_norms=half_norms,
+            matrix=matrix,
+            gamma=gamma,
+            least_norm=least_norm,
+            n_terms=n_terms,
+            is_sparse=is_sparse,
+        )
+
+    def widen(self) -> "PackedCenters":
+        """Return the same centres, packed for products in float64."""
+        return self.pack(
+            self.layout,
+            self.centers,
+            self.places,
+            self.half_norms,
+            n_terms=self.n_terms,
+            is_sparse=self.is_sparse,
+            dtype=np.float64,
+        )
+
+
+def _rounding_bound(n_terms: int, dtype) -> float:
+    """Bound the error of a score, relative to |x||c| + |c|^2 / 2.
+
+    The error of a sum of n products is at most n u, and with overwhelming
+    probability at most 8 sqrt(n) u (Higham and Mary 2019,
+    https://doi.org/10.1137/18M1226312), where u is half the machine epsilon; the rest
+    covers the rounding of point and centre, the bias, the bound itself and the
+    comparison.
+    """
+    n_terms += 2
+    return (min(n_terms, 8 * np.sqrt(n_terms)) + 8) * float(np.finfo(dtype).eps) / 2
+
+
+def half_squared_norms(
+    centers: np.ndarray, in_use: np.ndarray, *, spherical: bool
+) -> np.ndarray:
+    """Return what is taken from a product to give the score; see PackedCenters."""
+    if spherical:
+        return np.where(in_use, 0.0, np.inf)
+    squares = np.einsum("ij,ij->i", centers, centers, dtype=np.float64)
+    return np.where(in_use, squares / 2, np.inf)
+
+
+def _largest_least_norm(layout: Layout, norms: np.ndarray) -> float:
+    least = np.full(layout.n_runs, np.inf)
+    np.minimum.at(least, layout.run_of_cell, norms)
+    return float(least.max(initial=0.0))
+
+
+class AssignWorkspace:
+    """Buffers of one thread for :func:`assign_sweep`, made once and reused.
+
+    Parameters
+    ----------
+    layout : Layout
+        The largest one that will be used.
+    tile_rows : int
+        Rows of the largest tile.
+    dtype : numpy dtype
+        Of the scores.
+    """
+
+    def __init__(self, layout: Layout, tile_rows: int, dtype=np.float32) -> None:
+        self._made_for = (layout, tile_rows)
+        self._scores = np.empty(layout.n_cells * tile_rows, dtype)
+        self._is_candidate = np.empty(layout.n_cells * tile_rows, bool)
+        self._best = np.empty(layout.n_runs * tile_rows, dtype)
+        self._marks = np.empty(layout.n_cells * tile_rows, layout.label_dtype)
+        self._labels = np.empty(layout.n_runs * tile_rows, layout.label_dtype)
+        self._shaped_for: tuple[Layout, int] | None = None
+
+    def widen(self) -> "AssignWorkspace":
+        """Return a workspace of the same size for scores in float64."""
+        return AssignWorkspace(*self._made_for, dtype=np.float64)
+
+    def shape_for(self, layout: Layout, n_rows: int) -> None:
+        """Cut the buffers to this layout and number of rows."""
+        if self._shaped_for == (layout, n_rows):
+            return
+        n_scores, n_labels = layout.n_cells * n_rows, layout.n_runs * n_rows
+        self.scores = self._scores[:n_scores].reshape(-1, n_rows)
+        self.best = self._best[:n_labels].reshape(-1, n_rows)
+        self.labels = self._labels[:n_labels].reshape(-1, n_rows)
+        is_candidate = self._is_candidate[:n_scores].reshape(-1, n_rows)
+        marks = self._marks[:n_scores].reshape(-1, n_rows)
+        self.n_clusters = layout.n_clusters.astype(self.labels.dtype)[:, None]
+        self.groups = [
+            _GroupViews(
+                scores=self.scores[group.cells].reshape(group.n_clusters, -1, n_rows),
+                is_candidate=is_candidate[group.cells].reshape(
+                    group.n_clusters, -1, n_rows
+                ),
+                marks=marks[group.cells].reshape(group.n_clusters, -1, n_rows),
+                best=self.best[group.runs],
+                labels=self.labels[group.runs],
+            )
+            for group in layout.groups
+        ]
+        self._shaped_for = (layout, n_rows)
+
+
+class _GroupViews(NamedTuple):
+    """The part of a workspace that belongs to one group of runs."""
+
+    scores: np.ndarray
+    is_candidate: np.ndarray
+    marks: np.ndarray
+    best: np.ndarray
+    labels: np.ndarray
+
+
+def assign_sweep(
+    tile: Tile, packed: PackedCenters, workspace: AssignWorkspace
+) -> tuple[np.ndarray, np.ndarray]:
+    """Find each row's nearest centre in every run.
+
+    One product in float32 gives the scores of the tile for all centres; the rest are
+    whole-array operations, because looking for the maximum along a short axis is many
+    times slower. A row has its label at once if just one centre's score lies above the
+    best score less twice the rounding error. The few other rows are settled in
+    float64. So a label does not depend on the rows beside it, on the size of the tile
+    or on how BLAS adds: it is the label of exact arithmetic, and the lower label where
+    two centres are equally near.
+
+    Parameters
+    ----------
+    tile : Tile
+    packed : PackedCenters
+    workspace : AssignWorkspace
+
+    Returns
+    -------
+    labels : ndarray of shape (n_runs, n_rows), unsigned
+        Valid until the workspace is used again.
+    best : ndarray of shape (n_runs, n_rows)
+        The best score less a rounding error. Valid as long.
+    """
+    doubtful = _assign_where_certain(tile, packed, workspace)
+    if len(doubtful) > _MANY_DOUBTS * workspace.labels.size:
+        packed = packed.widen()
+        workspace = workspace.widen()
+        doubtful = _assign_where_certain(tile, packed, workspace)
+    labels = workspace.labels
+    if len(doubtful):
+        n_rows = labels.shape[1]
+        runs = doubtful // n_rows
+        rows = doubtful - runs * n_rows
+        labels[runs, rows] = _settle_close_calls(tile, packed, runs, rows)
+    return labels, workspace.best
+
+
+def _assign_where_certain(
+    tile: Tile, packed: PackedCenters, workspace: AssignWorkspace
+) -> np.ndarray:
+    """Fill the workspace; return where in its flat labels there is no label yet."""
+    workspace.shape_for(packed.layout, tile.stop - tile.start)
+    augmented = tile.augment(packed.matrix.dtype)
+    if packed.is_sparse:
+        workspace.scores[:] = (augmented @ packed.matrix).T
+    else:
+        with np.errstate(invalid="ignore", over="ignore"):
+            np.matmul(packed.matrix, augmented.T, out=workspace.scores)
+    for group in workspace.groups:
+        np.maximum.reduce(group.scores, axis=0, out=group.best)
+    with np.errstate(over="ignore"):
+        workspace.best -= _doubt(tile.norms, packed).astype(workspace.best.dtype)
+    for group in workspace.groups:
+        _add_candidates(group)
+    workspace.labels -= workspace.n_clusters
+    # Unsigned: no candidate at all gives a large number as well.
+    return np.flatnonzero(workspace.labels >= workspace.n_clusters)
+
+
+def _add_candidates(group: _GroupViews) -> None:
+    """Set the labels to a sum from which the only candidate can be read.
+
+    With K clusters, candidate k counts K + k. One candidate gives a sum from K to
+    2K - 1, and two or more give at least 2K. One sum takes the place of a count and a
+    maximum, which matters: this is half of the work on the scores.
+    """
+    np.greater(group.scores, group.best, out=group.is_candidate)
+    n_clusters = len(group.scores)
+    counts = np.arange(n_clusters, 2 * n_clusters, dtype=group.marks.dtype)
+    found = group.is_candidate.view(np.uint8)
+    np.multiply(found, counts[:, None, None], out=group.marks)
+    np.add.reduce(group.marks, axis=0, dtype=group.marks.dtype, out=group.labels)
+
+
+def _doubt(norms: np.ndarray, packed: PackedCenters) -> np.ndarray:
+    """Bound twice the rounding error of each row's best score.
+
+    With x the row's norm and c that of the run's centre next to the origin, the norm
+    of the nearest centre is at most 2x + c, so its error is at most
+    ``gamma * (4 x^2 + 3 x c + c^2 / 2)``; see :class:`PackedCenters`.
+    """
+    return 8 * packed.gamma * (norms + packed.least_norm) ** 2
+
+
+def _settle_close_calls(
+    tile: Tile, packed: PackedCenters, runs: np.ndarray, rows: np.ndarray
+) -> np.ndarray:
+    """Return the labels of pairs of a run and a row, computed in float64."""
+    layout = packed.layout
+    labels = np.empty(len(runs), layout.label_dtype)
+    candidates = np.arange(layout.n_clusters[runs].max())
+    step = max(_CLOSE_CALL_VALUES // (len(candidates) * packed.n_terms), 1)
+    for start in range(0, len(runs), step):
+        part = slice(start, start + step)
+        exists = candidates < layout.n_clusters[runs[part], None]
+        cells = layout.cell(runs[part, None], np.where(exists, candidates, 0))
+        products = _products_in_float64(tile.points[rows[part]], packed, cells)
+        scores = np.where(exists, products - packed.half_norms[cells], -np.inf)
+        labels[part] = scores.argmax(axis=1)
+    return labels
+
+
+def _products_in_float64(
+    points, packed: PackedCenters, cells: np.ndarray
+) -> np.ndarray:
+    """Return the dot product of each point with the centres of its row of cells.
+
+    Each is added up in one order, whatever the product of the tile did.
+
+    Parameters
+    ----------
+    points : ndarray or csr_array of shape (n_points, n_features)
+    packed : PackedCenters
+    cells : ndarray of shape (n_points, n_candidates)
+    """
+    if not sparse.issparse(points):
+        centers = packed.centers[packed.places[cells]].astype(np.float64)
+        return np.einsum("pd,pkd->pk", points.astype(np.float64), centers)
+    owner = np.repeat(np.arange(points.shape[0]), np.diff(points.indptr))
+    products = np.empty(cells.shape)
+    for k in range(cells.shape[1]):
+        centers = packed.centers[packed.places[cells[owner, k]], points.indices]
+        terms = points.data.astype(np.float64) * centers
+        products[:, k] = np.bincount(owner, terms, minlength=len(cells))
+    return products

@@ -1,0 +1,59 @@
+"""Where rows come from: one small protocol that the stages read through."""
+
+from typing import Protocol
+
+import numpy as np
+from scipy import sparse
+
+
+class RowSource(Protocol):
+    """Rows that can be read in blocks, more than once.
+
+    Attributes
+    ----------
+    shape : tuple of (n_samples, n_features)
+    dtype : numpy dtype, float32 or float64
+    is_sparse : bool
+        Whether blocks come as CSR arrays; otherwise as 2-D ndarrays.
+    max_row_values : int
+        How many values a row stores at most.
+    """
+
+    shape: tuple[int, int]
+    dtype: np.dtype
+    is_sparse: bool
+    max_row_values: int
+
+    def read(self, start: int, stop: int):
+        """Return the rows ``start`` to ``stop - 1``."""
+
+    def take(self, rows: np.ndarray):
+        """Return the rows with these sorted indices."""
+
+
+class ArrayRows:
+    """Rows of an array in memory or of a memory map: a :class:`RowSource`.
+
+    Parameters
+    ----------
+    X : ndarray or sparse array in CSR format, of shape (n_samples, n_features)
+        Never copied as a whole and never written to.
+    """
+
+    def __init__(self, X) -> None:
+        self.is_sparse = sparse.issparse(X)
+        # A CSR of an older kind would give matrices, whose operators differ.
+        self._X = sparse.csr_array(X) if self.is_sparse else X
+        self.shape = X.shape
+        self.dtype = X.dtype
+        self.max_row_values = X.shape[1]
+        if self.is_sparse:
+            self.max_row_values = int(np.diff(X.indptr).max(initial=0))
+
+    def read(self, start: int, stop: int):
+        """Return the rows ``start`` to ``stop - 1``: a view where X is dense."""
+        return self._X[start:stop]
+
+    def take(self, rows: np.ndarray):
+        """Return a copy of the rows with these indices."""
+        return self._X[rows]

@@ -1,0 +1,202 @@
+"""Stage 2: label rows to codes, the distinct ones among them and how often each is."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from corral._threads import Threads
+
+
+@dataclass(frozen=True)
+class CodeBook:
+    """How labels are written in a code.
+
+    In partition j with ``n_labels[j]`` labels, a code holds the label itself, or
+    ``n_labels[j]`` for a label that was not there when the partition was made, or
+    ``n_labels[j] + 1`` for a missing label. Each of these is a slot; the slots of all
+    partitions in a row are the columns of the one-hot matrix [B, unseen, missing],
+    which is never built.
+
+    Attributes
+    ----------
+    n_labels : ndarray of shape (n_partitions,)
+    """
+
+    n_labels: np.ndarray
+
+    @cached_property
+    def offsets(self) -> np.ndarray:
+        """First slot of each partition, of shape (n_partitions,)."""
+        return np.cumsum(self.n_labels + 2) - (self.n_labels + 2)
+
+    @cached_property
+    def n_slots(self) -> int:
+        """Number of slots of all partitions together."""
+        return int((self.n_labels + 2).sum())
+
+    @cached_property
+    def partition_of_slot(self) -> np.ndarray:
+        """The partition that each slot belongs to, of shape (n_slots,)."""
+        return np.repeat(np.arange(len(self.n_labels)), self.n_labels + 2)
+
+    @cached_property
+    def is_label(self) -> np.ndarray:
+        """Whether a slot is that of a label, of shape (n_slots,)."""
+        is_label = np.ones(self.n_slots, dtype=bool)
+        is_label[self.offsets + self.n_labels] = False
+        is_label[self.offsets + self.n_labels + 1] = False
+        return is_label
+
+    @cached_property
+    def is_missing(self) -> np.ndarray:
+        """Whether a slot is that of a missing label, of shape (n_slots,)."""
+        is_missing = np.zeros(self.n_slots, dtype=bool)
+        is_missing[self.offsets + self.n_labels + 1] = True
+        return is_missing
+
+    @property
+    def dtype(self) -> np.dtype:
+        """Smallest type that holds a code."""
+        return np.min_scalar_type(int(self.n_labels.max(initial=0)) + 1)
+
+
+@dataclass(frozen=True)
+class Codes:
+    """The distinct label rows of a data set.
+
+    Attributes
+    ----------
+    book : CodeBook
+    rows : ndarray of shape (n_codes, n_partitions), unsigned
+        In an order that depends on the codes only, not on the order of the samples.
+    inverse : ndarray of shape (n_samples,)
+        The code of each sample.
+    counts : ndarray of shape (n_codes,)
+        How many samples have the code.
+    """
+
+    book: CodeBook
+    rows: np.ndarray
+    inverse: np.ndarray
+    counts: np.ndarray
+
+    def weigh(self, sample_weight: np.ndarray | None) -> np.ndarray:
+        """Return the weight of each code, of shape (n_codes,), float64."""
+        if sample_weight is None:
+            return self.counts.astype(np.float64)
+        return np.bincount(self.inverse, sample_weight, minlength=len(self.rows))
+
+
+@dataclass(frozen=True)
+class _BlockCodes:
+    """Distinct codes of one block, in the order of their keys."""
+
+    keys: np.ndarray
+    rows: np.ndarray
+    inverse: np.ndarray
+
+
+class CodeCollisionError(RuntimeError):
+    """Two different codes have the same key."""
+
+
+def encode(
+    book: CodeBook,
+    n_blocks: int,
+    read_labels: Callable[[int, int], np.ndarray],
+    threads: Threads,
+) -> Codes:
+    """Find the distinct codes of all samples, block by block.
+
+    A code's key is 64 bits made of two random sums of its labels. Every sample is
+    compared with the code that it was given, so codes that share a key are noticed,
+    and other random numbers are taken: the result is exact.
+
+    Parameters
+    ----------
+    book : CodeBook
+    n_blocks : int
+    read_labels : callable
+        ``read_labels(number of the thread, index of the block)`` returns labels of
+        shape (n_partitions, n_rows).
+    threads : Threads
+
+    Returns
+    -------
+    codes : Codes
+    """
+    attempt = 0
+    while True:
+        try:
+            return _encode(book, n_blocks, read_labels, threads, attempt)
+        except CodeCollisionError:
+            attempt += 1
+
+
+def _encode(book, n_blocks, read_labels, threads, attempt) -> Codes:
+    key_maker = _KeyMaker(book, seed=attempt)
+    blocks: list[_BlockCodes | None] = [None] * n_blocks
+
+    def work(number: int, share: range) -> None:
+        for index in share:
+            blocks[index] = _encode_block(read_labels(number, index), key_maker, book)
+
+    threads.share(n_blocks, work)
+    return _merge_blocks(book, blocks)
+
+
+class _KeyMaker:
+    """Random sums of labels, exact in float64 and so computed by a product.
+
+    The sum of ``a_j * label_j`` with random whole numbers a_j below 2**m tells two
+    different codes apart with probability 1 - 2**-m. Two sums are mixed into one key.
+    """
+
+    def __init__(self, book: CodeBook, seed: int) -> None:
+        largest_sum = int((book.n_labels + 1).sum())
+        bits = 53 - largest_sum.bit_length()
+        rng = np.random.default_rng(seed)
+        self._factors = rng.integers(
+            2**bits, size=(2, len(book.n_labels)), dtype=np.int64
+        ).astype(np.float64)
+
+    def keys(self, labels: np.ndarray) -> np.ndarray:
+        """Return the key of each column of ``labels``."""
+        sums = (self._factors @ labels.astype(np.float64)).astype(np.uint64)
+        # An odd factor permutes the 64-bit numbers, so nothing of a sum is lost.
+        return sums[0] * np.uint64(0x9E3779B97F4A7C15) + sums[1]
+
+
+def _encode_block(
+    labels: np.ndarray, key_maker: _KeyMaker, book: CodeBook
+) -> _BlockCodes:
+    keys = key_maker.keys(labels)
+    keys, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
+    distinct = labels[:, first]
+    if len(keys) < labels.shape[1] and not np.array_equal(
+        np.take(distinct, inverse, axis=1), labels
+    ):
+        raise CodeCollisionError
+    rows = np.ascontiguousarray(distinct.T, dtype=book.dtype)
+    return _BlockCodes(keys, rows, inverse.astype(np.int32))
+
+
+def _merge_blocks(book: CodeBook, blocks: list) -> Codes:
+    all_keys = np.concatenate([block.keys for block in blocks])
+    keys, first, place = np.unique(all_keys, return_index=True, return_inverse=True)
+    borders = np.cumsum([len(block.keys) for block in blocks])[:-1]
+    rows = np.empty((len(keys), len(book.n_labels)), dtype=book.dtype)
+    inverses = []
+    # Each code is written by the last block that has it, then compared in all.
+    places = np.split(place, borders)
+    for block, where in zip(blocks, places, strict=True):
+        rows[where] = block.rows
+        inverses.append(where.astype(np.int32)[block.inverse])
+    for index, where in enumerate(places):
+        if not np.array_equal(rows[where], blocks[index].rows):
+            raise CodeCollisionError
+        blocks[index] = None
+    inverse = np.concatenate(inverses)
+    return Codes(book, rows, inverse, np.bincount(inverse, minlength=len(keys)))

@@ -1,0 +1,692 @@
+"""COR: clusters and outliers from many partitions of the same rows."""
+
+import logging
+import warnings
+from numbers import Integral, Real
+from typing import ClassVar
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    ClusterMixin,
+    TransformerMixin,
+)
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
+
+from corral._blocks import ArrayRows
+from corral._codes import Codes
+from corral._divergences import BernoulliKL
+from corral._fusion import Fusion, FusionSettings, fuse_codes, one_hot_rows
+from corral._kmeans_runs import KMeansSettings, fit_kmeans_runs
+from corral._outliers import find_offset
+from corral._partitions import (
+    FittedClusterer,
+    LabelColumns,
+    Partitioner,
+    clean_labels,
+    fit_base_clusterer,
+    fit_clusterers,
+)
+from corral._random import Streams, make_streams
+from corral._sklearn_compat import HasMethods, Interval, StrOptions, _fit_context
+from corral._threads import Threads, use_threads
+from corral._validation import (
+    Features,
+    count_outliers,
+    read_features,
+    read_label_matrix,
+    read_sample_weight,
+)
+
+logger = logging.getLogger(__name__)
+
+# Rows that are added up at once for the centres in feature space.
+_MEAN_ROWS = 2**15
+
+
+class COR(
+    ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator
+):
+    r"""Clustering with Outlier Removal.
+
+    Finds ``n_clusters`` clusters and sets aside the ``n_outliers`` rows that fit into
+    none of them, both at once.
+
+    1. Run K-means many times, with random numbers of clusters or random features.
+    2. Write each row as its *code*: the row of labels that it received.
+    3. Cluster the codes by K-means--, which sets aside the o costliest rows in each
+       iteration, with a distance whose sum is the holoentropy of the clusters.
+
+    The objective, Eq. (2) of [1]_, is the mean holoentropy of the clusters
+
+    .. math::
+
+        \min_\pi \sum_{k=1}^K p_k \, HL(C_k), \qquad
+        HL(C_k) = \sum_{i=1}^{r} \sum_{j=1}^{K_i} H(p_{k,ij})
+
+    where :math:`p_{k,ij}` is the share of label j of partition i in cluster k and H the
+    entropy of a coin with that probability.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        Number of clusters.
+
+    n_outliers : int, default=None
+        Number of rows to set aside. Zero gives plain consensus clustering.
+
+    contamination : float, default=None
+        Share of the rows to set aside; at most one of ``n_outliers`` and
+        ``contamination`` may be given. If neither is, 0.05 is used.
+
+    partitions : {"kmeans", "precomputed"}, clusterer or list, default="kmeans"
+        Where the basic partitions come from.
+
+        - "kmeans": ``n_partitions`` K-means runs.
+        - "precomputed": X is a matrix of labels, one column per partition; -1 means
+          that the label is missing.
+        - a clusterer: it is run ``n_partitions`` times, as ``strategy`` says.
+        - a list of clusterers and "kmeans": each clusterer is run once as it is.
+
+        Its label -1 means that a label is missing.
+
+    n_partitions : int, default=100
+        Number of basic partitions r.
+
+    strategy : {"rps", "rfs"}, default="rps"
+        What differs from run to run: "rps", random parameter selection, draws the
+        number of clusters; "rfs", random feature selection, draws the features.
+
+    k_range : tuple of (int, int), default=None
+        Smallest and largest number of clusters of a K-means run, drawn uniformly. None
+        means 2 to ``2 * n_clusters`` for "rps" and ``n_clusters`` for "rfs".
+
+    feature_share : float, default=0.5
+        Share of the features that a run sees if ``strategy="rfs"``.
+
+    metric : {"euclidean", "cosine"}, default="euclidean"
+        Distance of the K-means runs. "cosine" is spherical K-means: rows and centres
+        have unit length, as is right for text.
+
+    categorical_features : array-like of int, str or bool, default=None
+        Columns of X that hold categories. Each of them is a ready-made partition.
+
+    init : {"random-partition", "random-codes", "k-means++"}, \
+            default="random-partition"
+        How the fusion starts: from a random cluster for every row, from the codes of
+        ``n_clusters`` random rows, or from codes chosen far apart.
+
+    n_init : int, default=10
+        Number of restarts of the fusion. The one with the lowest objective is kept.
+
+    max_iter : int, default=100
+        Largest number of iterations of the fusion.
+
+    eps : float, default=2.220446049250313e-16
+        Smallest probability of a label in a cluster. Larger values forgive single
+        labels that disagree.
+
+    kmeans_init : {"random", "k-means++"}, default="random"
+        How the K-means runs start.
+
+    kmeans_max_iter : int, default=100
+        Largest number of iterations of a K-means run.
+
+    kmeans_tol : float, default=1e-4
+        A K-means run stops when its centres' squared moves add up to less than this
+        part of the mean variance of the features.
+
+    max_samples : int or None, default=16384
+        The K-means runs learn their centres from so many random rows; all rows are then
+        labelled. None means from all rows.
+
+    n_jobs : int, default=None
+        Number of threads. None means as many as BLAS may use. Results are the same for
+        any number.
+
+    random_state : int, RandomState instance or None, default=None
+        Seed of all random choices.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_samples,)
+        Cluster of each row, -1 for outliers.
+    nearest_labels_ : ndarray of shape (n_samples,)
+        Nearest cluster of each row, of outliers too.
+    outlier_scores_ : ndarray of shape (n_samples,)
+        Cost of each row in its nearest cluster, in nats; higher is stranger.
+    offset_ : float
+        Rows with ``score_samples`` below it are outliers. Minus infinity if
+        ``n_outliers`` is zero.
+    n_outliers_ : int
+        Number of rows set aside.
+    objective_ : float
+        Mean cost of the rows that were kept.
+    objective_history_ : ndarray of shape (n_iter_,)
+        The objective after each iteration of the fusion; it never rises.
+    n_iter_ : int
+        Number of iterations of the fusion.
+    cluster_centers_ : ndarray of shape (n_clusters, n_numeric_features)
+        Mean of the rows of each cluster. Absent if no numeric features were given.
+    partition_centers_ : ndarray of shape (n_clusters, n_labels_.sum())
+        Centres in partition space: the share of each label of each partition.
+    n_labels_ : ndarray of shape (n_partitions_,)
+        Number of labels of each partition.
+    n_partitions_ : int
+        Number of partitions that were fused.
+    n_codes_ : int
+        Number of distinct codes.
+    n_features_in_ : int
+        Number of features of X.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features of X, if it was a data frame with names.
+
+    See Also
+    --------
+    CORDetector : The same fit with the +1 / -1 answers of outlier detectors.
+    sklearn.cluster.KMeans : Clusters without outliers.
+    sklearn.cluster.HDBSCAN : Clusters and noise by density.
+
+    Notes
+    -----
+    *Cost.* Time and memory grow linearly with the number of rows; no matrix of rows by
+    rows is ever made. Beside X, a fit needs a few numbers per row and the distinct
+    codes; the fitted model keeps no row of X.
+
+    *Ties.* Exactly ``n_outliers`` rows are set aside. Where rows with the same cost
+    compete for the last places, the first are taken; :meth:`predict` has no such order
+    and calls none of them an outlier.
+
+    *Weights.* ``sample_weight`` counts in the K-means runs, in the centres and in the
+    objective. Which rows are set aside depends on their cost only, and each counts as
+    one.
+
+    *Same seed, same labels:* for any number of threads, block size and kind of storage.
+
+    Differs from the paper: probabilities are clipped at ``eps`` where the paper leaves
+    the logarithm of zero open, and an emptied cluster is refilled with the costliest
+    code that was kept.
+
+    References
+    ----------
+    .. [1] H. Liu, J. Li, Y. Wu and Y. Fu, "Clustering with Outlier Removal", IEEE
+       Transactions on Knowledge and Data Engineering 33(6), 2021.
+       https://doi.org/10.1109/TKDE.2019.2954317
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from corral import COR
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.concatenate([rng.normal(0, 1, (50, 2)), rng.normal(9, 1, (50, 2))])
+    >>> X[[3, 77]] = [[30.0, -20.0], [-25.0, 40.0]]
+    >>> model = COR(n_clusters=2, n_outliers=2, random_state=0).fit(X)
+    >>> np.flatnonzero(model.labels_ == -1)
+    array([ 3, 77])
+    >>> model.predict([[0.5, 0.5], [100.0, -100.0]]) == model.labels_[[0, 3]]
+    array([ True,  True])
+    """
+
+    # Set by fit: what labels rows, what a slot costs, and whether X is labels.
+    _partitioner: Partitioner
+    _cost_table: np.ndarray
+    _is_precomputed: bool
+
+    _parameter_constraints: ClassVar[dict] = {
+        "n_clusters": [Interval(Integral, 1, None, closed="left")],
+        "n_outliers": [Interval(Integral, 0, None, closed="left"), None],
+        "contamination": [Interval(Real, 0, 1, closed="left"), None],
+        "partitions": [
+            StrOptions({"kmeans", "precomputed"}),
+            HasMethods(["fit", "get_params"]),
+            list,
+        ],
+        "n_partitions": [Interval(Integral, 1, None, closed="left")],
+        "strategy": [StrOptions({"rps", "rfs"})],
+        "k_range": [tuple, list, None],
+        "feature_share": [Interval(Real, 0, 1, closed="right")],
+        "metric": [StrOptions({"euclidean", "cosine"})],
+        "categorical_features": ["array-like", None],
+        "init": [StrOptions({"random-partition", "random-codes", "k-means++"})],
+        "n_init": [Interval(Integral, 1, None, closed="left")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "eps": [Interval(Real, float(np.finfo(np.float64).eps), 0.5, closed="left")],
+        "kmeans_init": [StrOptions({"random", "k-means++"})],
+        "kmeans_max_iter": [Interval(Integral, 1, None, closed="left")],
+        "kmeans_tol": [Interval(Real, 0, None, closed="left")],
+        "max_samples": [Interval(Integral, 1, None, closed="left"), None],
+        "n_jobs": [Integral, None],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        n_clusters=8,
+        *,
+        n_outliers=None,
+        contamination=None,
+        partitions="kmeans",
+        n_partitions=100,
+        strategy="rps",
+        k_range=None,
+        feature_share=0.5,
+        metric="euclidean",
+        categorical_features=None,
+        init="random-partition",
+        n_init=10,
+        max_iter=100,
+        eps=2.220446049250313e-16,
+        kmeans_init="random",
+        kmeans_max_iter=100,
+        kmeans_tol=1e-4,
+        max_samples=16384,
+        n_jobs=None,
+        random_state=None,
+    ):
+        self.n_clusters = n_clusters
+        self.n_outliers = n_outliers
+        self.contamination = contamination
+        self.partitions = partitions
+        self.n_partitions = n_partitions
+        self.strategy = strategy
+        self.k_range = k_range
+        self.feature_share = feature_share
+        self.metric = metric
+        self.categorical_features = categorical_features
+        self.init = init
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.eps = eps
+        self.kmeans_init = kmeans_init
+        self.kmeans_max_iter = kmeans_max_iter
+        self.kmeans_tol = kmeans_tol
+        self.max_samples = max_samples
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    @_fit_context(prefer_skip_nested_validation=False)
+    def fit(self, X, y=None, sample_weight=None, extra_partitions=None):
+        """Find clusters and outliers.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            The rows; a matrix of labels if ``partitions="precomputed"``.
+        y : Ignored
+            Here because scikit-learn passes it.
+        sample_weight : array-like of shape (n_samples,), default=None
+            How much each row counts in centres and objective.
+        extra_partitions : array-like of shape (n_samples, n_extra), default=None
+            Labels that are fused along with the other partitions; -1 means missing.
+
+        Returns
+        -------
+        self : COR
+            The fitted estimator.
+        """
+        features, given = self._read(X, extra_partitions, reset=True)
+        weights = read_sample_weight(sample_weight, features)
+        n_outliers = count_outliers(
+            self.n_outliers, self.contamination, features.n_samples, self.n_clusters
+        )
+        streams = make_streams(self.random_state)
+        with use_threads(self.n_jobs) as threads:
+            partitioner, columns = self._fit_partitions(
+                features, given, weights, streams, threads
+            )
+            codes = partitioner.open(features.numbers, columns).encode(threads)
+            logger.info("%d rows have %d codes", features.n_samples, len(codes.rows))
+            fusion = self._fuse(codes, n_outliers, weights, streams, threads)
+            self._set_results(partitioner, codes, fusion, n_outliers)
+            if features.numbers is not None:
+                self.cluster_centers_ = _mean_rows(
+                    features.numbers, self.labels_, weights, self.n_clusters, threads
+                )
+        return self
+
+    def fit_partitions(self, partitions, sample_weight=None):
+        """Find clusters and outliers from partitions that are there already.
+
+        Parameters
+        ----------
+        partitions : array-like or data frame of shape (n_samples, n_partitions)
+            Labels, one column per partition; -1 means that the label is missing.
+        sample_weight : array-like of shape (n_samples,), default=None
+            How much each row counts in centres and objective.
+
+        Returns
+        -------
+        self : COR
+            The fitted estimator. :meth:`predict` and its kin take labels as well.
+        """
+        chosen = self.partitions
+        try:
+            self.partitions = "precomputed"
+            return self.fit(partitions, sample_weight=sample_weight)
+        finally:
+            self.partitions = chosen
+
+    def fit_predict(self, X, y=None, **fit_params):
+        """Find clusters and outliers and return ``labels_``.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            The rows.
+        y : Ignored
+            Here because scikit-learn passes it.
+        **fit_params : dict
+            Passed to :meth:`fit`.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+            Cluster of each row, -1 for outliers.
+        """
+        return self.fit(X, **fit_params).labels_
+
+    def predict(self, X, extra_partitions=None):
+        """Return the cluster of each row, -1 for outliers.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            The rows; each is answered by itself.
+        extra_partitions : array-like of shape (n_samples, n_extra), default=None
+            Needed if they were given to :meth:`fit`.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+            Cluster of each row, -1 for outliers.
+        """
+        costs = self.transform(X, extra_partitions)
+        labels = costs.argmin(axis=1).astype(np.int32)
+        labels[-costs.min(axis=1) < self.offset_] = -1
+        return labels
+
+    def transform(self, X, extra_partitions=None):
+        """Return the cost of each row in each cluster; lower is nearer.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            The rows.
+        extra_partitions : array-like of shape (n_samples, n_extra), default=None
+            Needed if they were given to :meth:`fit`.
+
+        Returns
+        -------
+        costs : ndarray of shape (n_samples, n_clusters)
+            Costs in nats.
+        """
+        check_is_fitted(self)
+        features, given = self._read(X, extra_partitions, reset=False)
+        columns = [
+            _clusterer_column(each.predict(features.numbers))
+            for each in self._partitioner.clusterers
+        ]
+        columns += [clean_labels(column) for column in features.categories] + given
+        if len(columns) != len(self._partitioner.columns.known):
+            raise ValueError(
+                "extra_partitions was given to fit, so it is needed here as well, with "
+                "the same number of columns."
+            )
+        blocks = self._partitioner.open(features.numbers, columns)
+        costs = np.empty((features.n_samples, self._cost_table.shape[1]))
+
+        def work(thread: int, share: range) -> None:
+            for index in share:
+                rows = np.ascontiguousarray(blocks.read(thread, index).T)
+                one_hot = one_hot_rows(rows, blocks.book)
+                costs[blocks.rows(index)] = one_hot @ self._cost_table
+
+        with use_threads(self.n_jobs) as threads:
+            threads.share(len(blocks), work)
+        return costs
+
+    def score_samples(self, X, extra_partitions=None):
+        """Return how normal each row is; lower is stranger.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            The rows.
+        extra_partitions : array-like of shape (n_samples, n_extra), default=None
+            Needed if they were given to :meth:`fit`.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,)
+            Minus the cost of each row in its nearest cluster.
+        """
+        return -self.transform(X, extra_partitions).min(axis=1)
+
+    def decision_function(self, X, extra_partitions=None):
+        """Return how far each row is from being an outlier; outliers are negative.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            The rows.
+        extra_partitions : array-like of shape (n_samples, n_extra), default=None
+            Needed if they were given to :meth:`fit`.
+
+        Returns
+        -------
+        decisions : ndarray of shape (n_samples,)
+            ``score_samples(X) - offset_``.
+        """
+        return self.score_samples(X, extra_partitions) - self.offset_
+
+    @property
+    def _n_features_out(self):
+        return self._cost_table.shape[1]
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def _read(self, X, extra_partitions, *, reset: bool) -> tuple[Features, list]:
+        """Check the input; return the features and the columns of given labels."""
+        given = []
+        if reset:
+            self._is_precomputed = isinstance(self.partitions, str) and (
+                self.partitions == "precomputed"
+            )
+        if self._is_precomputed:
+            labels = read_label_matrix(X, name="X")
+            given = [(column, column == -1) for column in labels.T]
+            features = Features(None, [], len(labels))
+            if reset:
+                self.n_features_in_ = labels.shape[1]
+        else:
+            features = read_features(self, X, reset=reset)
+        if extra_partitions is not None:
+            labels = read_label_matrix(extra_partitions, name="extra_partitions")
+            if len(labels) != features.n_samples:
+                raise ValueError(
+                    f"extra_partitions has {len(labels)} rows but X has "
+                    f"{features.n_samples}."
+                )
+            given += [(column, column == -1) for column in labels.T]
+        return features, given
+
+    def _fit_partitions(
+        self,
+        features: Features,
+        given: list,
+        weights: np.ndarray | None,
+        streams: Streams,
+        threads: Threads,
+    ) -> tuple[Partitioner, list]:
+        """Stage 1; return what labels rows, and the label columns that are there."""
+        rng = streams.partitions
+        runs = None
+        clusterers: list[FittedClusterer] = []
+        columns: list = []
+        use_kmeans, base, others = _sort_partitions(self.partitions)
+        if features.numbers is not None:
+            settings = self._kmeans_settings(features)
+            if use_kmeans:
+                source = ArrayRows(features.numbers)
+                runs = fit_kmeans_runs(source, weights, settings, rng, threads)
+            if base is not None:
+                clusterers, found = fit_base_clusterer(
+                    base, features.numbers, weights, settings, rng
+                )
+            else:
+                clusterers, found = fit_clusterers(
+                    others, features.numbers, weights, rng
+                )
+            columns = [_clusterer_column(labels) for labels in found]
+        columns += [clean_labels(column) for column in features.categories] + given
+        partitioner = Partitioner(runs, clusterers, LabelColumns.fit(columns))
+        return partitioner, columns
+
+    def _kmeans_settings(self, features: Features) -> KMeansSettings:
+        is_rfs = self.strategy == "rfs"
+        default = (self.n_clusters,) * 2 if is_rfs else (2, 2 * self.n_clusters)
+        k_range = default if self.k_range is None else tuple(self.k_range)
+        if (
+            len(k_range) != 2
+            or not all(isinstance(k, Integral) for k in k_range)
+            or not 1 <= k_range[0] <= k_range[1]
+        ):
+            raise ValueError(
+                f"k_range={self.k_range} should be two whole numbers (smallest, "
+                "largest), both at least 1."
+            )
+        return KMeansSettings(
+            n_runs=self.n_partitions,
+            k_range=(int(k_range[0]), int(k_range[1])),
+            feature_share=self.feature_share if is_rfs else None,
+            metric=self.metric,
+            init=self.kmeans_init,
+            max_iter=self.kmeans_max_iter,
+            tol=self.kmeans_tol,
+            max_samples=self.max_samples,
+        )
+
+    def _fuse(
+        self,
+        codes: Codes,
+        n_outliers: int,
+        weights: np.ndarray | None,
+        streams: Streams,
+        threads: Threads,
+    ) -> Fusion:
+        """Stage 3, with its checks before and after."""
+        n_codes = np.count_nonzero(codes.weigh(weights) > 0)
+        if n_codes < self.n_clusters:
+            raise ValueError(
+                f"Only {n_codes} distinct codes were found for "
+                f"n_clusters={self.n_clusters}. Raise n_partitions (now "
+                f"{codes.rows.shape[1]}) or lower n_clusters."
+            )
+        settings = FusionSettings(
+            self.n_clusters, n_outliers, self.init, self.n_init, self.max_iter
+        )
+        fusion = fuse_codes(
+            codes,
+            BernoulliKL(self.eps),
+            settings,
+            streams.fusion,
+            threads,
+            sample_weight=weights,
+        )
+        if not fusion.converged:
+            warnings.warn(
+                f"The fusion stopped at max_iter={self.max_iter} before its objective "
+                f"came to rest at {fusion.objective:.6g}. Raise max_iter.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        return fusion
+
+    def _set_results(
+        self, partitioner: Partitioner, codes: Codes, fusion: Fusion, n_outliers: int
+    ) -> None:
+        """Stage 4: from codes to rows, and all fitted attributes but the centres."""
+        book = partitioner.book
+        nearest = fusion.code_labels[codes.inverse]
+        labels = nearest.copy()
+        labels[fusion.outliers] = -1
+        n_found = len(np.unique(labels[labels >= 0]))
+        if n_found < self.n_clusters:
+            raise ValueError(
+                f"Only {n_found} of n_clusters={self.n_clusters} clusters kept a row "
+                f"after {n_outliers} outliers were set aside. Lower n_clusters or the "
+                "number of outliers, or raise n_partitions."
+            )
+        scores = fusion.code_costs[codes.inverse]
+        self._partitioner = partitioner
+        self._cost_table = BernoulliKL(self.eps).cost_table(fusion.centers, book)
+        self.labels_ = labels
+        self.nearest_labels_ = nearest
+        self.outlier_scores_ = scores
+        self.offset_ = find_offset(scores, fusion.outliers, n_outliers)
+        self.n_outliers_ = n_outliers
+        self.objective_ = fusion.objective
+        self.objective_history_ = fusion.history
+        self.n_iter_ = len(fusion.history)
+        self.partition_centers_ = fusion.centers[:, book.is_label]
+        self.n_labels_ = book.n_labels
+        self.n_partitions_ = len(book.n_labels)
+        self.n_codes_ = len(codes.rows)
+
+
+def _sort_partitions(partitions) -> tuple[bool, object, list]:
+    """Return whether to run K-means, the one base clusterer, and the others."""
+    if isinstance(partitions, str):
+        return partitions == "kmeans", None, []
+    if not isinstance(partitions, list):
+        return False, partitions, []
+    others = [each for each in partitions if not isinstance(each, str)]
+    unknown = [
+        each for each in partitions if isinstance(each, str) and each != "kmeans"
+    ]
+    wrong = unknown + [each for each in others if not hasattr(each, "fit")]
+    if wrong or not partitions:
+        raise ValueError(
+            f"partitions={partitions} should be a list of clusterers and 'kmeans'; "
+            f"{wrong or 'it'} cannot be used. Labels are given to fit as "
+            "extra_partitions."
+        )
+    return "kmeans" in partitions, None, others
+
+
+def _clusterer_column(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    labels = np.asarray(labels)
+    return labels, labels == -1
+
+
+def _mean_rows(
+    X,
+    labels: np.ndarray,
+    weights: np.ndarray | None,
+    n_clusters: int,
+    threads: Threads,
+) -> np.ndarray:
+    """Return the weighted mean of the rows of each cluster."""
+    kept = (labels >= 0).astype(np.float64)
+    if weights is not None:
+        kept *= weights
+
+    def work(start: int) -> np.ndarray:
+        rows = slice(start, start + _MEAN_ROWS)
+        part = kept[rows]
+        members = sparse.csc_array(
+            (part, np.maximum(labels[rows], 0), np.arange(len(part) + 1)),
+            shape=(n_clusters, len(part)),
+        )
+        sums = members @ X[rows]
+        return sums.toarray() if sparse.issparse(sums) else sums
+
+    sums = sum(threads.map(work, range(0, len(labels), _MEAN_ROWS)))
+    totals = np.bincount(np.maximum(labels, 0), kept, minlength=n_clusters)
+    return sums / np.where(totals > 0, totals, 1)[:, None]

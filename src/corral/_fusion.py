@@ -1,0 +1,322 @@
+"""Stage 3: K-means-- on codes, setting aside the samples that fit nowhere."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+
+from corral._codes import Codes
+from corral._divergences import Divergence
+from corral._outliers import SetAside, set_aside
+from corral._threads import Threads
+
+# Codes are handled in blocks of this many slots, so that their one-hot rows fit the
+# cache; those of small sets of codes are kept from one iteration to the next.
+_BLOCK_SLOTS = 2**19
+_KEPT_SLOTS = 2**23
+
+
+@dataclass(frozen=True)
+class Fusion:
+    """Clusters of codes, and the samples that were set aside.
+
+    Attributes
+    ----------
+    centers : ndarray of shape (n_clusters, n_slots)
+        Share of each label in each cluster: the centres in partition space.
+    code_labels : ndarray of shape (n_codes,)
+        Nearest cluster of each code.
+    code_costs : ndarray of shape (n_codes,)
+        Cost of each code in its nearest cluster.
+    outliers : ndarray of shape (n_outliers,)
+        Samples set aside, sorted.
+    objective : float
+        Mean cost of a sample that was kept, Eq. (2) of the paper.
+    history : ndarray of shape (n_iter,)
+        The objective after each iteration; never rises.
+    converged : bool
+    """
+
+    centers: np.ndarray
+    code_labels: np.ndarray
+    code_costs: np.ndarray
+    outliers: np.ndarray
+    objective: float
+    history: np.ndarray
+    converged: bool
+
+
+@dataclass(frozen=True)
+class FusionSettings:
+    """How codes are fused; see the parameters of COR."""
+
+    n_clusters: int
+    n_outliers: int
+    init: str
+    n_init: int
+    max_iter: int
+
+
+def fuse_codes(
+    codes: Codes,
+    divergence: Divergence,
+    settings: FusionSettings,
+    rng: np.random.Generator,
+    threads: Threads,
+    *,
+    sample_weight: np.ndarray | None = None,
+    cost_offsets: np.ndarray | None = None,
+) -> Fusion:
+    r"""Cluster codes while setting samples aside; keep the best of several restarts.
+
+    Minimises Eq. (2) of the paper, :math:`\sum_k p_k HL(C_k)`, by Algorithm 1:
+    K-means-- with the divergence as distance. Works on codes and their weights, which
+    gives the same result as working on samples.
+
+    Parameters
+    ----------
+    codes : Codes
+    divergence : Divergence
+    settings : FusionSettings
+    rng : numpy Generator
+        Each restart gets a stream of its own.
+    threads : Threads
+    sample_weight : ndarray of shape (n_samples,) or None
+    cost_offsets : ndarray of shape (n_samples,) or None
+        Added to each sample's cost before the costliest are set aside.
+
+    Returns
+    -------
+    fusion : Fusion
+        The one with the lowest objective; the first of these.
+    """
+    problem = _Problem(
+        codes, divergence, settings, threads, sample_weight, cost_offsets
+    )
+    best: Fusion | None = None
+    for stream in rng.spawn(settings.n_init):
+        fusion = problem.solve(problem.draw_start(stream))
+        if best is None or fusion.objective < best.objective:
+            best = fusion
+    assert best is not None
+    return best
+
+
+class _Problem:
+    """What stays the same in all restarts of the fusion."""
+
+    def __init__(
+        self, codes, divergence, settings, threads, sample_weight, cost_offsets
+    ) -> None:
+        self.codes: Codes = codes
+        self.divergence: Divergence = divergence
+        self.settings: FusionSettings = settings
+        self.sample_weight: np.ndarray | None = sample_weight
+        self.cost_offsets: np.ndarray | None = cost_offsets
+        self.weights = codes.weigh(sample_weight)
+        self.n_codes = len(codes.rows)
+        self._threads: Threads = threads
+        n_slots = codes.rows.size
+        self._block_codes = max(_BLOCK_SLOTS // codes.rows.shape[1], 1)
+        self._blocks = range(0, self.n_codes, self._block_codes)
+        self._kept: dict[int, sparse.csr_array] | None = (
+            {} if n_slots <= _KEPT_SLOTS else None
+        )
+
+    def solve(self, centers: np.ndarray) -> Fusion:
+        """Iterate from these centres until the objective rests."""
+        history: list[float] = []
+        converged = False
+        best: tuple | None = None
+        for _ in range(self.settings.max_iter):
+            # Steps 5 to 7: distances, the o costliest aside, the rest to the nearest.
+            labels, costs = self.assign(centers)
+            aside = self.set_aside(costs)
+            kept = self.weights - aside.code_weights
+            objective = self.measure(costs, kept, aside)
+            if best is not None and not objective < history[-1]:
+                converged = True
+                if objective > history[-1]:
+                    # Rounding, or samples of unequal weight: the last step was no gain.
+                    break
+            history.append(objective)
+            best = (centers, labels, costs, aside)
+            if converged:
+                break
+            # Step 8: the mean of each cluster. An emptied one is refilled first.
+            centers = self.update(self.refill(labels, costs, kept), kept, centers)
+        assert best is not None
+        centers, labels, costs, aside = best
+        return Fusion(
+            centers=centers,
+            code_labels=labels,
+            code_costs=costs,
+            outliers=aside.list_samples(self.codes),
+            objective=history[-1],
+            history=np.array(history),
+            converged=converged,
+        )
+
+    def one_hot(self, start: int) -> sparse.csr_array:
+        """Return the one-hot rows of the block that begins with code ``start``."""
+        if self._kept is not None and start in self._kept:
+            return self._kept[start]
+        rows = self.codes.rows[start : start + self._block_codes]
+        block = one_hot_rows(rows, self.codes.book)
+        if self._kept is not None:
+            self._kept[start] = block
+        return block
+
+    def assign(self, centers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the nearest cluster of each code and the cost of the code there."""
+        table = self.divergence.cost_table(centers, self.codes.book)
+        labels = np.empty(self.n_codes, dtype=np.int32)
+        costs = np.empty(self.n_codes)
+
+        def work(start: int) -> None:
+            here = slice(start, start + self._block_codes)
+            block_costs = self.one_hot(start) @ table
+            labels[here] = block_costs.argmin(axis=1)
+            costs[here] = block_costs.min(axis=1)
+
+        for _ in self._threads.map(work, self._blocks):
+            pass
+        return labels, costs
+
+    def set_aside(self, costs: np.ndarray) -> SetAside:
+        """Choose the samples to set aside at these costs of the codes."""
+        return set_aside(
+            costs,
+            self.codes,
+            self.settings.n_outliers,
+            sample_weight=self.sample_weight,
+            cost_offsets=self.cost_offsets,
+        )
+
+    def measure(self, costs: np.ndarray, kept: np.ndarray, aside: SetAside) -> float:
+        """Return the mean cost of the samples that are kept."""
+        total = float(costs @ kept)
+        if self.cost_offsets is not None:
+            total += aside.kept_offsets
+        return total / float(kept.sum())
+
+    def refill(
+        self, labels: np.ndarray, costs: np.ndarray, kept: np.ndarray
+    ) -> np.ndarray:
+        """Give each cluster that kept no sample the costliest code of another.
+
+        The code then costs nothing, so the objective falls by what it cost.
+        """
+        n_clusters = self.settings.n_clusters
+        sizes = np.bincount(labels[kept > 0], minlength=n_clusters)
+        if sizes.all():
+            return labels
+        labels = labels.copy()
+        donors = np.flatnonzero((kept > 0) & (costs > 0))
+        donors = donors[np.argsort(-costs[donors], kind="stable")]
+        for empty in np.flatnonzero(sizes == 0):
+            donors = donors[sizes[labels[donors]] > 1]
+            if not len(donors):
+                break
+            sizes[labels[donors[0]]] -= 1
+            sizes[empty] += 1
+            labels[donors[0]] = empty
+            donors = donors[1:]
+        return labels
+
+    def update(
+        self, labels: np.ndarray, kept: np.ndarray, centers: np.ndarray
+    ) -> np.ndarray:
+        """Return the mean of each cluster; that of an empty one stays as it is."""
+        memberships = np.zeros((self.n_codes, self.settings.n_clusters))
+        memberships[np.arange(self.n_codes), labels] = kept
+        return self.means(memberships, centers)
+
+    def means(
+        self, memberships: np.ndarray, centers: np.ndarray | None = None
+    ) -> np.ndarray:
+        """Return the share of each label in each cluster.
+
+        Parameters
+        ----------
+        memberships : ndarray of shape (n_codes, n_clusters)
+            How much of each code's weight is in each cluster.
+        centers : ndarray of shape (n_clusters, n_slots), optional
+            What to return for clusters without weight.
+        """
+        book = self.codes.book
+
+        def work(start: int) -> np.ndarray:
+            here = slice(start, start + self._block_codes)
+            return self.one_hot(start).T @ memberships[here]
+
+        sums = sum(self._threads.map(work, self._blocks)).T
+        sums = np.where(book.is_label, sums, 0)
+        # A missing label counts neither for nor against any label of its partition.
+        known = np.add.reduceat(sums, book.offsets, axis=1)[:, book.partition_of_slot]
+        shares = np.divide(sums, known, out=np.zeros_like(sums), where=known > 0)
+        if centers is not None:
+            empty = ~memberships.any(axis=0)
+            shares[empty] = centers[empty]
+        return shares
+
+    def draw_start(self, rng: np.random.Generator) -> np.ndarray:
+        """Draw centres to start from."""
+        return _STARTS[self.settings.init](self, rng)
+
+
+def one_hot_rows(rows: np.ndarray, book) -> sparse.csr_array:
+    """Return codes as rows of a one-hot matrix, of shape (n_rows, n_slots)."""
+    n_rows, n_partitions = rows.shape
+    return sparse.csr_array(
+        (
+            np.ones(rows.size),
+            (rows + book.offsets.astype(np.int32)).ravel(),
+            np.arange(n_rows + 1, dtype=np.int32) * n_partitions,
+        ),
+        shape=(n_rows, book.n_slots),
+    )
+
+
+def _start_random_partition(problem: _Problem, rng: np.random.Generator) -> np.ndarray:
+    """Put every sample into a random cluster: all centres start near the mean."""
+    n_clusters = problem.settings.n_clusters
+    counts = problem.codes.counts
+    shares = rng.multinomial(counts, np.full(n_clusters, 1 / n_clusters))
+    return problem.means(shares * (problem.weights / counts)[:, None])
+
+
+def _start_random_codes(problem: _Problem, rng: np.random.Generator) -> np.ndarray:
+    """Take the codes of K random samples, no code twice."""
+    positive = np.flatnonzero(problem.weights > 0)
+    shares = problem.weights[positive] / problem.weights[positive].sum()
+    chosen = rng.choice(
+        positive, size=problem.settings.n_clusters, replace=False, p=shares
+    )
+    return _centers_at(problem, chosen)
+
+
+def _start_kmeans_plusplus(problem: _Problem, rng: np.random.Generator) -> np.ndarray:
+    """Take a random sample's code, then ever others in proportion to their cost."""
+    chosen: list[int] = []
+    chances = problem.weights
+    for _ in range(problem.settings.n_clusters):
+        chosen.append(int(rng.choice(problem.n_codes, p=chances / chances.sum())))
+        _, costs = problem.assign(_centers_at(problem, np.array(chosen)))
+        # Chosen codes cost next to nothing, but with a large eps not quite nothing.
+        costs[chosen] = 0
+        chances = problem.weights * costs
+    return _centers_at(problem, np.array(chosen))
+
+
+def _centers_at(problem: _Problem, chosen: np.ndarray) -> np.ndarray:
+    memberships = np.zeros((problem.n_codes, len(chosen)))
+    memberships[chosen, np.arange(len(chosen))] = 1
+    return problem.means(memberships)
+
+
+_STARTS = {
+    "random-partition": _start_random_partition,
+    "random-codes": _start_random_codes,
+    "k-means++": _start_kmeans_plusplus,
+}

@@ -1,0 +1,278 @@
+"""Basic partitions by many K-means runs: how k, features and starts are drawn."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from scipy import sparse
+from sklearn.cluster import kmeans_plusplus
+
+from corral._assign import AssignWorkspace, Layout, PackedCenters, assign_sweep
+from corral._blocks import ArrayRows, RowSource
+from corral._lloyd import LloydRuns
+from corral._random import draw_seed
+from corral._threads import Threads
+from corral._tiles import RowSpace, Tiles
+
+# Lloyd's algorithm runs on a small part of the rows first and then on ever larger
+# ones, starting from the centres of the part before. Most iterations are done where
+# they are cheap; the last ones see all rows. Growing by 8 was the fastest of the
+# ladders tried on shuttle and kddcup (2 and 4 times faster than all rows at once), at
+# the same inertia. Below these numbers of rows, a part costs more than it saves.
+_LADDER_GROWTH = 8
+_LADDER_MIN_ROWS = 2048
+_LADDER_MIN_SPARSE_ROWS = 1024
+
+# Sparse rows have long centres. Runs are done in groups whose sums need no more than
+# this many values.
+_MAX_GROUP_VALUES = 2**24
+
+
+@dataclass(frozen=True)
+class KMeansSettings:
+    """How the K-means runs are drawn and run; see the parameters of COR."""
+
+    n_runs: int
+    k_range: tuple[int, int]
+    feature_share: float | None
+    metric: str
+    init: str
+    max_iter: int
+    tol: float
+    max_samples: int | None
+
+
+@dataclass(frozen=True)
+class KMeansRuns:
+    """Fitted K-means runs: they label rows, each run in its own way.
+
+    Attributes
+    ----------
+    space : RowSpace
+    layout : Layout
+    centers : ndarray of shape (n_cells, n_features)
+        In the row space; run j's centre k is row ``layout.cell(j, k)``.
+    half_norms : ndarray of shape (n_cells,)
+        See :class:`~corral._assign.PackedCenters`.
+    """
+
+    space: RowSpace
+    layout: Layout
+    centers: np.ndarray
+    half_norms: np.ndarray
+
+    @property
+    def n_labels(self) -> np.ndarray:
+        """Number of labels of each run, of shape (n_runs,)."""
+        return self.layout.n_clusters
+
+    def label_blocks(self, source: RowSource) -> "KMeansLabeller":
+        """Make ready to label the rows of a source."""
+        return KMeansLabeller(self, source)
+
+
+class KMeansLabeller:
+    """Labels of a source's rows in all runs, block by block.
+
+    Parameters
+    ----------
+    runs : KMeansRuns
+    source : RowSource
+    """
+
+    def __init__(self, runs: KMeansRuns, source: RowSource) -> None:
+        self._tiles = Tiles(source, runs.space, runs.layout.n_cells)
+        self._packed = PackedCenters.pack(
+            runs.layout,
+            runs.centers,
+            np.arange(runs.layout.n_cells),
+            runs.half_norms,
+            n_terms=source.max_row_values,
+            is_sparse=source.is_sparse,
+        )
+        self.n_rows = self._tiles.n_rows
+        self.block_rows = self._tiles.tile_rows
+
+    def make_workspace(self) -> AssignWorkspace:
+        """Return buffers for one thread."""
+        n_rows = min(self.block_rows, self._tiles.n_rows)
+        return AssignWorkspace(self._packed.layout, n_rows)
+
+    def label(self, index: int, workspace: AssignWorkspace) -> np.ndarray:
+        """Return the labels of block ``index``, of shape (n_runs, n_rows)."""
+        return assign_sweep(self._tiles[index], self._packed, workspace)[0]
+
+
+def fit_kmeans_runs(
+    source: RowSource,
+    weights: np.ndarray | None,
+    settings: KMeansSettings,
+    rng: np.random.Generator,
+    threads: Threads,
+) -> KMeansRuns:
+    """Run K-means many times, on a sample of the rows or on all of them.
+
+    Parameters
+    ----------
+    source : RowSource
+    weights : ndarray of shape (n_samples,) or None
+        Rows of weight zero are not learned from.
+    settings : KMeansSettings
+    rng : numpy Generator
+    threads : Threads
+
+    Returns
+    -------
+    runs : KMeansRuns
+    """
+    order = _draw_order(source.shape[0], weights, settings.max_samples, rng)
+    # Sorted, because runs with the same number of clusters share operations.
+    n_clusters = np.sort(_draw_n_clusters(settings, len(order), rng))
+    features = _draw_features(settings, source.shape[1], rng)
+    ladder = _make_ladder(source, weights, order, n_clusters.max())
+    first_rows = ladder[0].source.read(0, ladder[0].source.shape[0])
+    space = RowSpace.fit(settings.metric, first_rows)
+    points = space.place(first_rows)
+
+    layout = Layout(n_clusters)
+    centers = np.empty((layout.n_cells, source.shape[1]), dtype=space.dtype)
+    half_norms = np.empty(layout.n_cells)
+    for runs in _group_runs(layout, source):
+        part = layout.select(runs)
+        seen = None if features is None else features[runs]
+        starts = _draw_starts(
+            points, ladder[0].weights, part.layout, seen, settings, rng
+        )
+        for step in ladder:
+            lloyd = step.climb(space, part.layout, starts, seen, settings, threads)
+            starts = lloyd.centers
+        centers[part.cells] = lloyd.centers
+        half_norms[part.cells] = lloyd.half_norms
+    return KMeansRuns(space, layout, centers, half_norms)
+
+
+class _LadderStep(NamedTuple):
+    """A part of the rows, with their weights."""
+
+    source: RowSource
+    weights: np.ndarray | None
+
+    def climb(
+        self,
+        space: RowSpace,
+        layout: Layout,
+        starts: np.ndarray,
+        features: np.ndarray | None,
+        settings: KMeansSettings,
+        threads: Threads,
+    ) -> LloydRuns:
+        """Run Lloyd's algorithm on these rows."""
+        tiles = Tiles(self.source, space, layout.n_cells).keep()
+        lloyd = LloydRuns(
+            tiles,
+            self.weights,
+            layout,
+            starts,
+            features=features,
+            spherical=settings.metric == "cosine",
+        )
+        tolerances = settings.tol * _mean_variances(tiles, features, layout.n_runs)
+        lloyd.run(settings.max_iter, tolerances, threads)
+        return lloyd
+
+
+def _make_ladder(
+    source: RowSource, weights: np.ndarray | None, order: np.ndarray, k_max: int
+) -> list[_LadderStep]:
+    """Return ever larger parts of the rows; the last one holds all to learn from."""
+    min_rows = _LADDER_MIN_SPARSE_ROWS if source.is_sparse else _LADDER_MIN_ROWS
+    sizes = [len(order)]
+    while sizes[0] // _LADDER_GROWTH >= max(min_rows, 16 * k_max):
+        sizes.insert(0, sizes[0] // _LADDER_GROWTH)
+    ladder = []
+    for size in sizes:
+        rows = np.sort(order[:size])
+        part = source if size == source.shape[0] else ArrayRows(source.take(rows))
+        ladder.append(_LadderStep(part, None if weights is None else weights[rows]))
+    return ladder
+
+
+def _draw_order(
+    n_samples: int,
+    weights: np.ndarray | None,
+    max_samples: int | None,
+    rng: np.random.Generator,
+) -> np.ndarray:
+    """Return the rows to learn from, in random order."""
+    order = rng.permutation(n_samples)
+    if weights is not None:
+        order = order[weights[order] > 0]
+    return order[:max_samples]
+
+
+def _draw_n_clusters(
+    settings: KMeansSettings, n_rows: int, rng: np.random.Generator
+) -> np.ndarray:
+    low, high = settings.k_range
+    drawn = rng.integers(low, high, size=settings.n_runs, endpoint=True)
+    return np.minimum(drawn, n_rows)
+
+
+def _draw_features(
+    settings: KMeansSettings, n_features: int, rng: np.random.Generator
+) -> np.ndarray | None:
+    """Return which features each run sees, of shape (n_runs, n_features), or None."""
+    if settings.feature_share is None:
+        return None
+    n_seen = max(round(settings.feature_share * n_features), 1)
+    order = rng.random((settings.n_runs, n_features)).argsort(axis=1)
+    return order < n_seen
+
+
+def _group_runs(layout: Layout, source: RowSource) -> list[np.ndarray]:
+    """Cut the runs into groups that need little memory; one group for dense rows."""
+    n_groups = 1
+    if source.is_sparse:
+        n_values = layout.n_cells * source.shape[1]
+        n_groups = min(-(-n_values // _MAX_GROUP_VALUES), layout.n_runs)
+    return np.array_split(np.arange(layout.n_runs), n_groups)
+
+
+def _draw_starts(
+    points,
+    weights: np.ndarray | None,
+    layout: Layout,
+    features: np.ndarray | None,
+    settings: KMeansSettings,
+    rng: np.random.Generator,
+) -> np.ndarray:
+    """Return the first centres of all runs, of shape (n_cells, n_features)."""
+    starts = np.empty((layout.n_cells, points.shape[1]), dtype=points.dtype)
+    share = None if weights is None else weights / weights.sum()
+    for run, k in enumerate(layout.n_clusters):
+        if settings.init == "k-means++":
+            seen = points if features is None else points[:, features[run]]
+            _, rows = kmeans_plusplus(
+                seen, k, sample_weight=weights, random_state=draw_seed(rng)
+            )
+        else:
+            rows = rng.choice(points.shape[0], size=k, replace=False, p=share)
+        chosen = points[rows]
+        cells = layout.cell(run, np.arange(k))
+        starts[cells] = chosen.toarray() if sparse.issparse(chosen) else chosen
+    return starts
+
+
+def _mean_variances(
+    tiles: Tiles, features: np.ndarray | None, n_runs: int
+) -> np.ndarray:
+    """Return for each run the mean variance of the features that it sees."""
+    sums = np.zeros(tiles.n_features)
+    squares = np.zeros(tiles.n_features)
+    for tile in tiles:
+        sums += tile.points.sum(axis=0, dtype=np.float64)
+        squares += (tile.points**2).sum(axis=0, dtype=np.float64)
+    variances = np.maximum(squares / tiles.n_rows - (sums / tiles.n_rows) ** 2, 0)
+    if features is None:
+        return np.full(n_runs, variances.mean())
+    return features @ variances / features.sum(axis=1)

@@ -1,0 +1,279 @@
+"""Stage 1: X to partitions, from K-means runs, other clusterers and given labels."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils.validation import has_fit_parameter
+
+from corral._assign import AssignWorkspace
+from corral._blocks import ArrayRows
+from corral._codes import CodeBook, Codes, encode
+from corral._kmeans_runs import KMeansLabeller, KMeansRuns, KMeansSettings
+from corral._random import draw_seed
+from corral._threads import Threads
+
+# Rows of a block where no K-means run sets it.
+_BLOCK_ROWS = 8192
+
+
+@dataclass(frozen=True)
+class LabelColumns:
+    """Partitions that others made, and the labels that each one knows.
+
+    Attributes
+    ----------
+    known : list of ndarray
+        The labels of each partition, sorted.
+    """
+
+    known: list[np.ndarray]
+
+    @classmethod
+    def fit(cls, columns: Iterable[np.ndarray]) -> "LabelColumns":
+        """Learn which labels occur; see :func:`clean_labels`."""
+        return cls([np.unique(labels[~gone]) for labels, gone in columns])
+
+    @property
+    def n_labels(self) -> np.ndarray:
+        """Number of labels of each partition, of shape (n_partitions,)."""
+        return np.array([len(labels) for labels in self.known], dtype=np.intp)
+
+    def slots(self, columns: list, dtype: np.dtype) -> np.ndarray:
+        """Write labels as in a code; see :class:`~corral._codes.CodeBook`.
+
+        Returns
+        -------
+        slots : ndarray of shape (n_partitions, n_samples)
+        """
+        slots = np.empty((len(columns), len(columns[0][0])), dtype=dtype)
+        for slot, (labels, gone), known in zip(slots, columns, self.known, strict=True):
+            place = np.zeros(len(labels), dtype=np.intp)
+            is_known = np.zeros(len(labels), dtype=bool)
+            if len(known):
+                present = labels[~gone]
+                found = np.minimum(np.searchsorted(known, present), len(known) - 1)
+                place[~gone] = found
+                is_known[~gone] = known[found] == present
+            slot[:] = np.where(is_known, place, len(known))
+            slot[gone] = len(known) + 1
+        return slots
+
+
+def clean_labels(column: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the labels of a categorical column, and where there is none.
+
+    None and NaN are no labels. Labels that are not numbers are taken as text, so that
+    a column may hold different kinds.
+    """
+    column = np.asarray(column)
+    if column.dtype.kind == "f":
+        return column, np.isnan(column)
+    if column.dtype.kind != "O":
+        return column, np.zeros(len(column), dtype=bool)
+    gone = np.array([_is_missing(value) for value in column], dtype=bool)
+    return np.where(gone, "", column).astype(str), gone
+
+
+def _is_missing(value) -> bool:
+    # NaN and NaT differ from themselves; pandas' NA makes no bool of a comparison.
+    return value is None or str(value) == "<NA>" or bool(value != value)
+
+
+@dataclass(frozen=True)
+class FittedClusterer:
+    """A clusterer of scikit-learn's kind that made one partition.
+
+    Attributes
+    ----------
+    estimator : fitted clusterer
+    features : ndarray of bool or None
+        The columns that it sees.
+    """
+
+    estimator: Any
+    features: np.ndarray | None
+
+    def view(self, X):
+        """Return the columns of X that it sees."""
+        return X if self.features is None else X[:, self.features]
+
+    def predict(self, X) -> np.ndarray:
+        """Label new rows, or say why it cannot be done."""
+        if not hasattr(self.estimator, "predict"):
+            raise ValueError(
+                f"{type(self.estimator).__name__} has no predict, so rows that were "
+                "not in fit cannot be labelled. Use a clusterer with predict, or fit "
+                "with these rows."
+            )
+        return self.estimator.predict(self.view(X))
+
+
+@dataclass(frozen=True)
+class Partitioner:
+    """All that labels a row: the fitted partitions of stage 1.
+
+    Attributes
+    ----------
+    runs : KMeansRuns or None
+    clusterers : list of FittedClusterer
+    columns : LabelColumns
+        Of the clusterers, then of the categorical features, then of the labels that
+        the user brings.
+    """
+
+    runs: KMeansRuns | None
+    clusterers: list[FittedClusterer]
+    columns: LabelColumns
+
+    @property
+    def book(self) -> CodeBook:
+        """How the labels are written in a code."""
+        n_labels = self.columns.n_labels
+        if self.runs is not None:
+            n_labels = np.concatenate([self.runs.n_labels, n_labels])
+        return CodeBook(n_labels)
+
+    def open(self, numbers, columns: list) -> "LabelBlocks":
+        """Make ready to label rows.
+
+        Parameters
+        ----------
+        numbers : ndarray or CSR of shape (n_samples, n_numbers), or None
+        columns : list of pairs
+            Label columns as :func:`clean_labels` gives them, in the order of
+            ``self.columns``.
+        """
+        labeller = None
+        if self.runs is not None:
+            labeller = self.runs.label_blocks(ArrayRows(numbers))
+        slots = None
+        if columns:
+            slots = self.columns.slots(columns, self.book.dtype)
+        return LabelBlocks(self.book, labeller, slots)
+
+
+class LabelBlocks:
+    """Rows on their way to codes, block by block.
+
+    Parameters
+    ----------
+    book : CodeBook
+    labeller : KMeansLabeller or None
+    slots : ndarray of shape (n_columns, n_samples) or None
+        Of all partitions that are not K-means runs. One of the two is there.
+    """
+
+    def __init__(
+        self,
+        book: CodeBook,
+        labeller: KMeansLabeller | None,
+        slots: np.ndarray | None,
+    ) -> None:
+        self.book = book
+        self._labeller = labeller
+        self._slots = slots
+        self._workspaces: dict[int, AssignWorkspace] = {}
+        self.n_samples = 0
+        self.block_rows = _BLOCK_ROWS
+        if slots is not None:
+            self.n_samples = slots.shape[1]
+        if labeller is not None:
+            self.n_samples = labeller.n_rows
+            self.block_rows = labeller.block_rows
+
+    def __len__(self) -> int:
+        return -(-self.n_samples // self.block_rows)
+
+    def rows(self, index: int) -> slice:
+        """Return the samples of a block."""
+        start = index * self.block_rows
+        return slice(start, min(start + self.block_rows, self.n_samples))
+
+    def read(self, thread: int, index: int) -> np.ndarray:
+        """Return the slots of a block, of shape (n_partitions, n_rows).
+
+        Valid until the same thread reads again.
+        """
+        parts = []
+        if self._labeller is not None:
+            if thread not in self._workspaces:
+                self._workspaces[thread] = self._labeller.make_workspace()
+            parts.append(self._labeller.label(index, self._workspaces[thread]))
+        if self._slots is not None:
+            parts.append(self._slots[:, self.rows(index)])
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+    def encode(self, threads: Threads) -> Codes:
+        """Find the distinct codes of all rows."""
+        return encode(self.book, len(self), self.read, threads)
+
+
+def fit_clusterers(
+    clusterers: list,
+    X,
+    sample_weight: np.ndarray | None,
+    rng: np.random.Generator,
+) -> tuple[list[FittedClusterer], list[np.ndarray]]:
+    """Fit each clusterer as it is; return them and the labels that they gave."""
+    fitted = [FittedClusterer(clone(each), None) for each in clusterers]
+    return fitted, [_fit_clusterer(each, X, sample_weight, rng) for each in fitted]
+
+
+def fit_base_clusterer(
+    base,
+    X,
+    sample_weight: np.ndarray | None,
+    settings: KMeansSettings,
+    rng: np.random.Generator,
+) -> tuple[list[FittedClusterer], list[np.ndarray]]:
+    """Fit one clusterer many times, with random parameters or features each time.
+
+    Random parameter selection sets ``n_clusters`` where the clusterer has it; random
+    feature selection shows it a random part of the columns.
+    """
+    parameters = base.get_params(deep=False)
+    has_k = "n_clusters" in parameters and settings.feature_share is None
+    if (
+        not has_k
+        and settings.feature_share is None
+        and "random_state" not in parameters
+    ):
+        raise ValueError(
+            f"{type(base).__name__} has neither n_clusters nor random_state, so all "
+            f"{settings.n_runs} runs would be the same. Give it in a list to run it "
+            "once, or use strategy='rfs'."
+        )
+    low, high = settings.k_range
+    fitted = []
+    for _ in range(settings.n_runs):
+        estimator = clone(base)
+        features = None
+        if has_k:
+            k = int(rng.integers(low, min(high, X.shape[0]), endpoint=True))
+            estimator.set_params(n_clusters=k)
+        if settings.feature_share is not None:
+            n_seen = max(round(settings.feature_share * X.shape[1]), 1)
+            features = np.sort(rng.choice(X.shape[1], n_seen, replace=False))
+        fitted.append(FittedClusterer(estimator, features))
+    return fitted, [_fit_clusterer(each, X, sample_weight, rng) for each in fitted]
+
+
+def _fit_clusterer(
+    clusterer: FittedClusterer,
+    X,
+    sample_weight: np.ndarray | None,
+    rng: np.random.Generator,
+) -> np.ndarray:
+    estimator = clusterer.estimator
+    if estimator.get_params(deep=False).get("random_state", 0) is None:
+        estimator.set_params(random_state=draw_seed(rng))
+    weights = {}
+    if sample_weight is not None and has_fit_parameter(estimator, "sample_weight"):
+        weights["sample_weight"] = sample_weight
+    estimator.fit(clusterer.view(X), **weights)
+    if hasattr(estimator, "labels_"):
+        return estimator.labels_
+    return estimator.predict(clusterer.view(X))

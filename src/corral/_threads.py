@@ -1,0 +1,116 @@
+"""Threads: a pool of our own above, BLAS held to one thread below."""
+
+import os
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any
+
+from threadpoolctl import ThreadpoolController
+
+
+class _BlasGuard:
+    """Holds BLAS to one thread while any fit of this process needs it.
+
+    The number of BLAS threads belongs to the process, not to a fit: the first fit to
+    enter lowers it and the last one to leave restores it, so fits that overlap in
+    time cannot leave it lowered.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._n_inside = 0
+        self._limiter: Any = None
+        self._n_blas_threads = 1
+        self._controller: ThreadpoolController | None = None
+
+    def enter(self) -> int:
+        """Lower the limit and return how many threads BLAS had before."""
+        with self._lock:
+            if self._n_inside == 0:
+                if self._controller is None:
+                    # Looking through the process for its BLAS takes milliseconds.
+                    self._controller = ThreadpoolController().select(user_api="blas")
+                counts = [lib["num_threads"] for lib in self._controller.info()]
+                self._n_blas_threads = max(counts, default=_count_cores())
+                self._limiter = self._controller.limit(limits=1)
+                self._limiter.__enter__()
+            self._n_inside += 1
+            return self._n_blas_threads
+
+    def leave(self) -> None:
+        """Undo one ``enter``."""
+        with self._lock:
+            self._n_inside -= 1
+            if self._n_inside == 0:
+                self._limiter.__exit__(None, None, None)
+                self._limiter = None
+
+
+_blas_guard = _BlasGuard()
+
+
+class Threads:
+    """A number of threads, and the one thing stages do with them: map over blocks."""
+
+    def __init__(self, n_threads: int, pool: ThreadPoolExecutor | None) -> None:
+        self.n_threads = n_threads
+        self._pool = pool
+
+    def map(self, function: Callable, items: Iterable) -> Iterator:
+        """Apply ``function`` to each item; results come in the order of the items."""
+        if self._pool is None:
+            return map(function, items)
+        return self._pool.map(function, items)
+
+    def share(self, n_items: int, work: Callable[[int, range], None]) -> None:
+        """Call ``work(number, share)`` once per thread with a share of the items.
+
+        For sweeps whose threads each keep a workspace, found by the thread's number.
+        Nothing may depend on which thread gets which item.
+        """
+        n_shares = max(1, min(self.n_threads, n_items))
+        if n_shares == 1:
+            return work(0, range(n_items))
+        shares = [range(first, n_items, n_shares) for first in range(n_shares)]
+        for _ in self.map(lambda number: work(number, shares[number]), range(n_shares)):
+            pass
+
+
+@contextmanager
+def use_threads(n_jobs: int | None) -> Iterator[Threads]:
+    """Open a pool of ``n_jobs`` threads with BLAS at one thread inside.
+
+    Parameters
+    ----------
+    n_jobs : int or None
+        None means as many threads as BLAS is allowed here, so that a fit inside a
+        joblib or Dask worker keeps to the worker's share. Negative numbers count
+        back from the number of cores: -1 means all of them.
+    """
+    n_blas_threads = _blas_guard.enter()
+    try:
+        n_threads = _count_threads(n_jobs, n_blas_threads)
+        if n_threads == 1:
+            yield Threads(1, None)
+        else:
+            with ThreadPoolExecutor(n_threads, thread_name_prefix="corral") as pool:
+                yield Threads(n_threads, pool)
+    finally:
+        _blas_guard.leave()
+
+
+def _count_cores() -> int:
+    """Return how many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _count_threads(n_jobs: int | None, n_blas_threads: int) -> int:
+    if n_jobs is None:
+        return max(1, min(n_blas_threads, _count_cores()))
+    if n_jobs < 0:
+        return max(1, _count_cores() + 1 + n_jobs)
+    return n_jobs

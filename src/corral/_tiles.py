@@ -1,0 +1,236 @@
+"""Rows as K-means sees them: shifted or normalised, and cut into tiles."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+
+from corral._blocks import RowSource
+
+# A tile should be large enough that the Python calls per tile do not count (two
+# threads that make short calls wait for each other), and small enough that the scores
+# of its rows stay in the cache. Measured on 58,000 x 9 and 116,000 x 38 rows, 400
+# centres and 2 threads: 2048 rows take 1.3 times as long as 4096 or 6144.
+MAX_TILE_ROWS = 6144
+_MAX_TILE_SCORES = 2**22
+_MAX_TILE_VALUES = 2**19
+
+# Tiles that are used in every iteration are kept ready up to this many values.
+_MAX_KEPT_VALUES = 2**23
+
+# Points are scaled only where their squares come near the limits of float32.
+_SAFE_EXPONENT = 40
+
+
+@dataclass(frozen=True)
+class RowSpace:
+    """The space in which K-means is run, as a map from a block of rows.
+
+    Attributes
+    ----------
+    metric : {"euclidean", "cosine"}
+        For "cosine" each row is divided by its norm; a row of zeros stays as it is.
+    shift : ndarray of shape (n_features,) or None
+        Taken from each row, so that a large common offset does not eat up the digits
+        of the products. None for cosine and for sparse rows.
+    scale : float
+        A power of two that each row is multiplied by; 1 unless the values are huge or
+        tiny.
+    dtype : numpy dtype
+        Of the points.
+    """
+
+    metric: str
+    shift: np.ndarray | None
+    scale: float
+    dtype: np.dtype
+
+    @classmethod
+    def fit(cls, metric: str, rows) -> "RowSpace":
+        """Choose the shift and the scale from some of the rows."""
+        if metric == "cosine":
+            return cls(metric, None, 1.0, rows.dtype)
+        if sparse.issparse(rows):
+            return cls(metric, None, _choose_scale(rows.data), rows.dtype)
+        # The median and not the mean: one far row must not move the origin away
+        # from all the others.
+        shift = np.median(rows, axis=0).astype(rows.dtype)
+        return cls(metric, shift, _choose_scale(rows - shift), rows.dtype)
+
+    def place(self, block, out: np.ndarray | None = None):
+        """Return the block's points in this space.
+
+        Parameters
+        ----------
+        block : ndarray or csr_array of shape (n_rows, n_features)
+        out : ndarray of the same shape, optional
+            Where to put the points of a dense block.
+
+        Returns
+        -------
+        points : the same kind, always a new array
+        """
+        if sparse.issparse(block):
+            points = block.astype(self.dtype, copy=True)
+        else:
+            points = np.empty(block.shape, self.dtype) if out is None else out
+            shift = 0 if self.shift is None else self.shift
+            np.subtract(block, shift, out=points, casting="same_kind")
+        if self.scale != 1:
+            points *= self.scale
+        if self.metric == "cosine":
+            _normalise_in_place(points)
+        return points
+
+
+def _choose_scale(values: np.ndarray) -> float:
+    largest = np.abs(values).max(initial=0.0)
+    exponent = np.frexp(largest)[1] if largest > 0 else 0
+    return float(np.ldexp(1.0, -exponent)) if abs(exponent) > _SAFE_EXPONENT else 1.0
+
+
+def row_norms(points) -> np.ndarray:
+    """Return the Euclidean norm of each row, in float64, to the points' precision."""
+    if sparse.issparse(points):
+        squares = points.data.astype(np.float64) ** 2
+        row_of_value = np.repeat(np.arange(points.shape[0]), np.diff(points.indptr))
+        return np.sqrt(np.bincount(row_of_value, squares, minlength=points.shape[0]))
+    # An infinite norm is fine: it only says that nothing is known of the row.
+    with np.errstate(over="ignore"):
+        return np.sqrt(np.einsum("ij,ij->i", points, points).astype(np.float64))
+
+
+def _normalise_in_place(points) -> None:
+    norms = row_norms(points)
+    norms[norms == 0] = 1
+    if sparse.issparse(points):
+        points.data /= np.repeat(norms, np.diff(points.indptr))
+    else:
+        points /= norms[:, None]
+
+
+@dataclass(frozen=True)
+class Tile:
+    """A block of rows, ready for products with packed centres.
+
+    Attributes
+    ----------
+    start, stop : int
+        The rows of the source that it holds.
+    points : ndarray or csr_array of shape (n_rows, n_features)
+    norms : ndarray of shape (n_rows,)
+        Euclidean norms of the points, float64.
+    augmented : ndarray or csr_array of shape (n_rows, n_features + 2), float32
+        See :meth:`augment`.
+    """
+
+    start: int
+    stop: int
+    points: np.ndarray | sparse.csr_array
+    norms: np.ndarray
+    augmented: np.ndarray | sparse.csr_array
+
+    @classmethod
+    def of(cls, start: int, block, space: RowSpace) -> "Tile":
+        """Make the tile of a block of rows, the first of which is row ``start``."""
+        n_rows, n_features = block.shape
+        stop = start + n_rows
+        if sparse.issparse(block):
+            points = space.place(block)
+            norms = row_norms(points)
+            augmented = _augment(points, norms, np.dtype(np.float32))
+            return cls(start, stop, points, norms, augmented)
+        augmented = np.empty((n_rows, n_features + 2), dtype=np.float32)
+        points = augmented[:, :n_features]
+        if space.dtype == np.float32:
+            space.place(block, out=points)
+        else:
+            points = space.place(block)
+            # Too large a value for float32 becomes infinite; its row is settled in
+            # float64.
+            with np.errstate(over="ignore"):
+                augmented[:, :n_features] = points
+        norms = row_norms(points)
+        augmented[:, n_features] = 1
+        with np.errstate(over="ignore"):
+            augmented[:, n_features + 1] = norms
+        return cls(start, stop, points, norms, augmented)
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether the points are sparse."""
+        return sparse.issparse(self.points)
+
+    def augment(self, dtype: np.dtype):
+        """Return the points, a column of ones and one of the norms in this precision.
+
+        The two columns meet the bias and the error bound of a packed centre.
+        """
+        if dtype == self.augmented.dtype:
+            return self.augmented
+        return _augment(self.points, self.norms, dtype)
+
+
+def _augment(points, norms: np.ndarray, dtype: np.dtype):
+    with np.errstate(over="ignore"):
+        extra = np.column_stack([np.ones_like(norms), norms]).astype(dtype)
+        if sparse.issparse(points):
+            return sparse.hstack([points.astype(dtype), extra], format="csr")
+        return np.concatenate([points, extra], axis=1, dtype=dtype, casting="same_kind")
+
+
+class Tiles:
+    """All rows of a source, as tiles in a row space.
+
+    Parameters
+    ----------
+    source : RowSource
+    space : RowSpace
+    n_scores : int
+        How many centres a row will be compared with; sets the size of a tile.
+    """
+
+    def __init__(self, source: RowSource, space: RowSpace, n_scores: int) -> None:
+        self._source = source
+        self._space = space
+        self.n_rows, self.n_features = source.shape
+        self.is_sparse = source.is_sparse
+        self.n_terms = source.max_row_values
+        self.tile_rows = _choose_tile_rows(source, n_scores)
+        self._kept: dict[int, Tile] | None = None
+
+    def keep(self) -> "Tiles":
+        """Keep tiles ready from now on if they are small; for repeated sweeps."""
+        width = 1 if self.is_sparse else self.n_features + 2
+        if self.n_rows * width <= _MAX_KEPT_VALUES:
+            self._kept = {}
+        return self
+
+    def __len__(self) -> int:
+        return -(-self.n_rows // self.tile_rows)
+
+    def __getitem__(self, index: int) -> Tile:
+        if self._kept is None:
+            return self._load(index)
+        if index not in self._kept:
+            self._kept[index] = self._load(index)
+        return self._kept[index]
+
+    def __iter__(self) -> Iterator[Tile]:
+        return (self[index] for index in range(len(self)))
+
+    def _load(self, index: int) -> Tile:
+        start = index * self.tile_rows
+        stop = min(start + self.tile_rows, self.n_rows)
+        return Tile.of(start, self._source.read(start, stop), self._space)
+
+
+def _choose_tile_rows(source: RowSource, n_scores: int) -> int:
+    rows = min(MAX_TILE_ROWS, _MAX_TILE_SCORES // max(n_scores, 1))
+    if source.is_sparse:
+        # Sparse products are slow enough that a few rows are worth a thread.
+        rows = min(rows, MAX_TILE_ROWS // 8)
+    else:
+        rows = min(rows, _MAX_TILE_VALUES // (source.shape[1] + 2))
+    return max(rows, 64)

@@ -1,0 +1,212 @@
+"""Checks at the door: what comes in, and whether its parts agree."""
+
+from typing import NamedTuple
+
+import narwhals.stable.v1 as nw
+import numpy as np
+from sklearn.utils.validation import check_array, validate_data
+
+from corral._sklearn_compat import _check_sample_weight
+
+# Float input keeps its precision; anything else becomes float64.
+_FLOATS = (np.float64, np.float32)
+
+
+class Features(NamedTuple):
+    """The columns of X, parted by how they are used.
+
+    Attributes
+    ----------
+    numbers : ndarray or CSR of shape (n_samples, n_numbers), or None
+        None if every column is categorical.
+    categories : list of ndarray of shape (n_samples,)
+    n_samples : int
+    """
+
+    numbers: object
+    categories: list[np.ndarray]
+    n_samples: int
+
+
+def read_features(estimator, X, *, reset: bool) -> Features:
+    """Check X and part its numeric columns from its categorical ones.
+
+    Parameters
+    ----------
+    estimator : COR
+        Gets ``n_features_in_`` and, for a data frame, ``feature_names_in_`` when
+        ``reset``; is compared with X otherwise.
+    X : array, sparse matrix or data frame of shape (n_samples, n_features)
+    reset : bool
+    """
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    if isinstance(frame, nw.DataFrame):
+        validate_data(estimator, X, reset=reset, skip_check_array=True)
+        return _read_frame(estimator, frame)
+    if estimator.categorical_features is None:
+        numbers = validate_data(
+            estimator, X, reset=reset, accept_sparse="csr", dtype=_FLOATS
+        )
+        return Features(numbers, [], numbers.shape[0])
+    return _read_array(estimator, X, reset=reset)
+
+
+def _read_frame(estimator, frame: nw.DataFrame) -> Features:
+    names = list(frame.columns)
+    is_category = _find_categories(estimator.categorical_features, len(names), names)
+    columns = list(frame.iter_columns())
+    numbers = [each for each, yes in zip(columns, is_category, strict=True) if not yes]
+    unusable = [
+        f"{column.name!r} ({column.dtype})"
+        for column in numbers
+        if not (column.dtype.is_numeric() or column.dtype == nw.Boolean)
+    ]
+    if unusable:
+        raise ValueError(
+            f"X has columns that are not numbers: {', '.join(unusable)}. Name them in "
+            "categorical_features to use each as a partition of its own, or drop them."
+        )
+    if len(frame) == 0:
+        raise ValueError("X has 0 sample(s); COR needs at least 1.")
+    categories = [
+        each.to_numpy() for each, yes in zip(columns, is_category, strict=True) if yes
+    ]
+    if not numbers:
+        return Features(None, categories, len(frame))
+    values = frame.to_numpy()
+    if categories:
+        values = np.column_stack([column.to_numpy() for column in numbers])
+    checked = check_array(values, dtype=_FLOATS, input_name="X", estimator=estimator)
+    return Features(checked, categories, len(frame))
+
+
+def _read_array(estimator, X, *, reset: bool) -> Features:
+    X = validate_data(estimator, X, reset=reset, dtype=None, ensure_all_finite=False)
+    is_category = _find_categories(estimator.categorical_features, X.shape[1], None)
+    categories = list(X[:, is_category].T)
+    numbers = None
+    if not is_category.all():
+        numbers = check_array(
+            X[:, ~is_category], dtype=_FLOATS, input_name="X", estimator=estimator
+        )
+    return Features(numbers, categories, X.shape[0])
+
+
+def _find_categories(
+    categorical_features, n_features: int, names: list[str] | None
+) -> np.ndarray:
+    """Return which columns are categorical, of shape (n_features,), bool."""
+    is_category = np.zeros(n_features, dtype=bool)
+    if categorical_features is None:
+        return is_category
+    chosen = np.atleast_1d(np.asarray(categorical_features))
+    if chosen.dtype.kind in "US":
+        unknown = sorted(set(chosen.tolist()) - set(names or []))
+        if unknown:
+            raise ValueError(
+                f"categorical_features={unknown} are not columns of X. "
+                f"X has {names or 'no column names'}."
+            )
+        return np.isin(np.array(names), chosen)
+    if chosen.dtype.kind == "b":
+        if len(chosen) != n_features:
+            raise ValueError(
+                f"categorical_features has {len(chosen)} entries but X has "
+                f"{n_features} columns."
+            )
+        return chosen
+    outside = chosen[(chosen < -n_features) | (chosen >= n_features)]
+    if len(outside):
+        raise ValueError(
+            f"categorical_features={outside.tolist()} should be columns of X, which "
+            f"has {n_features}."
+        )
+    is_category[chosen.astype(np.intp)] = True
+    return is_category
+
+
+def read_label_matrix(partitions, *, name: str = "partitions") -> np.ndarray:
+    """Check a matrix of labels; -1, NaN and None mean missing.
+
+    Returns
+    -------
+    labels : ndarray of shape (n_samples, n_partitions), int64
+    """
+    frame = nw.from_native(partitions, eager_only=True, pass_through=True)
+    if isinstance(frame, nw.DataFrame):
+        partitions = frame.to_numpy()
+    values = np.asarray(partitions)
+    if values.ndim == 1:
+        values = values[:, None]
+    if values.ndim != 2 or 0 in values.shape:
+        raise ValueError(
+            f"{name} has shape {values.shape}; it should be (n_samples, n_partitions) "
+            "with at least one row and one column."
+        )
+    try:
+        values = values.astype(np.float64) if values.dtype.kind not in "iub" else values
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"{name} should hold whole numbers, one label per row and partition. "
+            "Columns of text are used through categorical_features."
+        ) from None
+    if values.dtype.kind == "f":
+        values = np.where(np.isnan(values), -1, values)
+    labels = values.astype(np.int64)
+    if not np.array_equal(labels, values) or labels.min() < -1:
+        wrong = values[(labels != values) | (labels < -1)].flat[0]
+        raise ValueError(
+            f"{name} holds {wrong}; labels should be whole numbers from 0 up, or -1 "
+            "for a missing one."
+        )
+    silent = np.flatnonzero((labels == -1).all(axis=1))
+    if len(silent):
+        raise ValueError(
+            f"{name} has {len(silent)} rows without any label, the first is row "
+            f"{silent[0]}. Drop them, or add a partition in which they have one."
+        )
+    return labels
+
+
+def read_sample_weight(sample_weight, features: Features) -> np.ndarray | None:
+    """Check the weights; None stands for a weight of 1 each."""
+    if sample_weight is None:
+        return None
+    # It looks at the shape of X only.
+    like = np.empty((features.n_samples, 0))
+    weights = _check_sample_weight(sample_weight, like, dtype=np.float64, copy=True)
+    if (weights < 0).any():
+        raise ValueError(
+            f"sample_weight has a negative value {weights.min()}; weights should be 0 "
+            "or more."
+        )
+    if not weights.any():
+        raise ValueError("sample_weight is 0 for all rows; some should be positive.")
+    return weights
+
+
+def count_outliers(
+    n_outliers: int | None, contamination: float | None, n_samples: int, n_clusters: int
+) -> int:
+    """Return the number of outliers that the two parameters ask for."""
+    if n_outliers is not None and contamination is not None:
+        raise ValueError(
+            "Set either n_outliers or contamination, not both. Got "
+            f"n_outliers={n_outliers} and contamination={contamination}."
+        )
+    if n_samples < n_clusters:
+        raise ValueError(
+            f"n_samples={n_samples} should be >= n_clusters={n_clusters}. Lower "
+            "n_clusters."
+        )
+    asked = f"n_outliers={n_outliers}"
+    if n_outliers is None:
+        contamination = 0.05 if contamination is None else contamination
+        n_outliers = round(contamination * n_samples)
+        asked = f"contamination={contamination}, which makes {n_outliers} outliers,"
+    if n_outliers > 0 and n_outliers >= n_samples - n_clusters:
+        raise ValueError(
+            f"{asked} should be smaller than n_samples - n_clusters = "
+            f"{n_samples} - {n_clusters} = {n_samples - n_clusters}."
+        )
+    return n_outliers
