@@ -131,8 +131,6 @@ class PackedCenters:
         ``|c|^2 / 2`` in float64, zero for cosine, infinite for a cell not in use.
     matrix : ndarray of shape (n_cells, n_features + 2), transposed for sparse rows
         Centres, biases and error bounds in the precision of the product.
-    gamma : float
-        Bound of the rounding error of a score, relative to |x||c| + |c|^2 / 2.
     least_norm : float
         The largest over the runs of the norm of the run's centre next to the origin.
     n_terms : int
@@ -146,7 +144,6 @@ class PackedCenters:
     places: np.ndarray
     half_norms: np.ndarray
     matrix: np.ndarray
-    gamma: float
     least_norm: float
     n_terms: int
     is_sparse: bool
@@ -192,7 +189,6 @@ class PackedCenters:
             places=places,
             half_norms=half_norms,
             matrix=matrix,
-            gamma=gamma,
             least_norm=least_norm,
             n_terms=n_terms,
             is_sparse=is_sparse,
@@ -313,7 +309,7 @@ def assign_sweep(
     best score less twice the rounding error. The few other rows are settled in
     float64. So a label does not depend on the rows beside it, on the size of the tile
     or on how BLAS adds: it is the label of exact arithmetic, and the lower label where
-    two centres are equally near.
+    two centres are equally near to the precision of float64.
 
     Parameters
     ----------
@@ -356,7 +352,8 @@ def _assign_where_certain(
     for group in workspace.groups:
         np.maximum.reduce(group.scores, axis=0, out=group.best)
     with np.errstate(over="ignore"):
-        workspace.best -= _doubt(tile.norms, packed).astype(workspace.best.dtype)
+        dtype = workspace.best.dtype
+        workspace.best -= _doubt(tile.norms, packed, dtype).astype(dtype)
     for group in workspace.groups:
         _add_candidates(group)
     workspace.labels -= workspace.n_clusters
@@ -379,14 +376,15 @@ def _add_candidates(group: _GroupViews) -> None:
     np.add.reduce(group.marks, axis=0, dtype=group.marks.dtype, out=group.labels)
 
 
-def _doubt(norms: np.ndarray, packed: PackedCenters) -> np.ndarray:
-    """Bound twice the rounding error of each row's best score.
+def _doubt(norms: np.ndarray, packed: PackedCenters, dtype) -> np.ndarray:
+    """Bound twice the rounding error of each row's best score in this precision.
 
     With x the row's norm and c that of the run's centre next to the origin, the norm
     of the nearest centre is at most 2x + c, so its error is at most
     ``gamma * (4 x^2 + 3 x c + c^2 / 2)``; see :class:`PackedCenters`.
     """
-    return 8 * packed.gamma * (norms + packed.least_norm) ** 2
+    gamma = _rounding_bound(packed.n_terms, dtype)
+    return 8 * gamma * (norms + packed.least_norm) ** 2
 
 
 def _settle_close_calls(
@@ -403,7 +401,10 @@ def _settle_close_calls(
         cells = layout.cell(runs[part, None], np.where(exists, candidates, 0))
         products = _products_in_float64(tile.points[rows[part]], packed, cells)
         scores = np.where(exists, products - packed.half_norms[cells], -np.inf)
-        labels[part] = scores.argmax(axis=1)
+        # Equal up to rounding is equal: rows on a border, as whole numbers often are,
+        # get the same label however their products were added up.
+        least = scores.max(axis=1) - _doubt(tile.norms[rows[part]], packed, np.float64)
+        labels[part] = (scores >= least[:, None]).argmax(axis=1)
     return labels
 
 

@@ -114,8 +114,7 @@ class COR(
     categorical_features : array-like of int, str or bool, default=None
         Columns of X that hold categories. Each of them is a ready-made partition.
 
-    init : {"random-partition", "random-codes", "k-means++"}, \
-            default="random-partition"
+    init : {"random-partition", "random-codes", "k-means++"}, default="random-partition"
         How the fusion starts: from a random cluster for every row, from the codes of
         ``n_clusters`` random rows, or from codes chosen far apart.
 

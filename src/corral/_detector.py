@@ -73,7 +73,7 @@ class CORDetector(OutlierMixin, BaseEstimator):
         """
         estimator = COR() if self.estimator is None else clone(self.estimator)
         weights = {} if sample_weight is None else {"sample_weight": sample_weight}
-        self.estimator_ = estimator.fit(X, **weights)
+        self.estimator_ = estimator.fit(X, y, **weights)
         self.offset_ = self.estimator_.offset_
         self.n_features_in_ = self.estimator_.n_features_in_
         if hasattr(self.estimator_, "feature_names_in_"):

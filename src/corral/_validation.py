@@ -169,7 +169,7 @@ def read_label_matrix(partitions, *, name: str = "partitions") -> np.ndarray:
 
 
 def read_sample_weight(sample_weight, features: Features) -> np.ndarray | None:
-    """Check the weights; None stands for a weight of 1 each."""
+    """Check the weights and scale them to a mean of 1; None if all are the same."""
     if sample_weight is None:
         return None
     # It looks at the shape of X only.
@@ -180,9 +180,9 @@ def read_sample_weight(sample_weight, features: Features) -> np.ndarray | None:
             f"sample_weight has a negative value {weights.min()}; weights should be 0 "
             "or more."
         )
-    if not weights.any():
-        raise ValueError("sample_weight is 0 for all rows; some should be positive.")
-    return weights
+    if (weights == weights[0]).all():
+        return None
+    return weights / weights.mean()
 
 
 def count_outliers(

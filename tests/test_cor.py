@@ -1,0 +1,434 @@
+"""COR as a user sees it."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.cluster import DBSCAN, AgglomerativeClustering, KMeans
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from corral import COR, CORDetector, _codes, _fusion, _partitions, _tiles
+from tests.conftest import plant
+from tests.slow_twins import same_clustering
+
+
+def make(**parameters):
+    """Return a quick COR for the planted data."""
+    defaults = {"n_clusters": 3, "n_outliers": 6, "n_partitions": 30, "random_state": 0}
+    return COR(**(defaults | parameters))
+
+
+@pytest.fixture
+def fitted(planted):
+    return make().fit(planted.X)
+
+
+@pytest.mark.parametrize("strategy", ["rps", "rfs"])
+@pytest.mark.parametrize("init", ["random-partition", "random-codes", "k-means++"])
+def test_planted_clusters_and_outliers_are_found(strategy, init, seed):
+    planted = plant(seed)
+    model = make(
+        strategy=strategy, init=init, n_partitions=100, k_range=(3, 9), eps=1e-2
+    )
+    labels = model.fit_predict(planted.X)
+    found = np.flatnonzero(labels == -1)
+    assert len(np.intersect1d(found, planted.outliers)) >= 5
+    kept = (labels >= 0) & (planted.y >= 0)
+    assert same_clustering(labels[kept], planted.y[kept])
+
+
+def test_attributes_fit_together(planted, fitted):
+    n = len(planted.X)
+    assert fitted.labels_.shape == fitted.nearest_labels_.shape == (n,)
+    assert np.count_nonzero(fitted.labels_ == -1) == fitted.n_outliers_ == 6
+    assert set(fitted.nearest_labels_) == {0, 1, 2}
+    kept = fitted.labels_ >= 0
+    np.testing.assert_array_equal(fitted.labels_[kept], fitted.nearest_labels_[kept])
+    scores = fitted.outlier_scores_
+    assert scores[~kept].min() >= scores[kept].max() == -fitted.offset_
+    assert fitted.objective_ == pytest.approx(scores[kept].mean())
+    assert fitted.objective_ == fitted.objective_history_[-1]
+    assert fitted.n_iter_ == len(fitted.objective_history_)
+    assert (np.diff(fitted.objective_history_) <= 0).all()
+    assert fitted.n_partitions_ == len(fitted.n_labels_) == 30
+    assert fitted.partition_centers_.shape == (3, fitted.n_labels_.sum())
+    borders = np.cumsum(fitted.n_labels_) - fitted.n_labels_
+    shares = np.add.reduceat(fitted.partition_centers_, borders, axis=1)
+    np.testing.assert_allclose(shares, 1)
+    for k, center in enumerate(fitted.cluster_centers_):
+        np.testing.assert_allclose(center, planted.X[fitted.labels_ == k].mean(axis=0))
+
+
+def test_answers_for_the_training_rows_are_those_of_fit(planted, fitted):
+    costs = fitted.transform(planted.X)
+    assert costs.shape == (len(planted.X), 3)
+    np.testing.assert_array_equal(costs.argmin(axis=1), fitted.nearest_labels_)
+    np.testing.assert_array_equal(costs.min(axis=1), fitted.outlier_scores_)
+    np.testing.assert_array_equal(
+        fitted.score_samples(planted.X), -fitted.outlier_scores_
+    )
+    np.testing.assert_array_equal(
+        fitted.decision_function(planted.X), -fitted.outlier_scores_ - fitted.offset_
+    )
+    predicted = fitted.predict(planted.X)
+    tied = fitted.outlier_scores_ == -fitted.offset_
+    np.testing.assert_array_equal(predicted[~tied], fitted.labels_[~tied])
+    assert (predicted[tied] >= 0).all()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_answer_for_a_row_does_not_depend_on_the_others(planted, dtype):
+    X = planted.X.astype(dtype)
+    model = make().fit(X)
+    together = model.transform(X)
+    order = np.random.default_rng(0).permutation(len(X))
+    np.testing.assert_array_equal(model.transform(X[order]), together[order])
+    alone = [model.transform(X[i : i + 1])[0] for i in range(40)]
+    np.testing.assert_array_equal(alone, together[:40])
+
+
+def test_new_far_rows_are_outliers_and_near_rows_are_not(planted, fitted):
+    near = planted.X[planted.y >= 0][:10] + 0.01
+    assert (fitted.predict(near) >= 0).all()
+    # Far away in the direction of the planted outliers, or beyond.
+    far = planted.X[fitted.labels_ == -1] * 1.01
+    assert (fitted.predict(far) == -1).all()
+
+
+def test_no_outliers_is_plain_consensus_clustering(planted):
+    model = make(n_outliers=0).fit(planted.X)
+    assert (model.labels_ >= 0).all()
+    np.testing.assert_array_equal(model.labels_, model.nearest_labels_)
+    assert model.offset_ == -np.inf
+    assert (model.predict(planted.X * 1000) >= 0).all()
+
+
+def test_contamination_is_a_share_of_the_rows(planted):
+    n = len(planted.X)
+    share = make(n_outliers=None, contamination=0.1).fit(planted.X)
+    assert share.n_outliers_ == np.count_nonzero(share.labels_ == -1) == round(0.1 * n)
+    default = make(n_outliers=None).fit(planted.X)
+    assert default.n_outliers_ == round(0.05 * n)
+
+
+def test_same_seed_same_result_and_other_seed_other_result(planted):
+    X = np.random.default_rng(0).normal(size=(300, 3))
+    a, b, c = (make(random_state=s).fit(X) for s in (1, 1, 2))
+    np.testing.assert_array_equal(a.outlier_scores_, b.outlier_scores_)
+    np.testing.assert_array_equal(a.labels_, b.labels_)
+    assert not np.array_equal(a.outlier_scores_, c.outlier_scores_)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2, 5, -1])
+@pytest.mark.parametrize("max_samples", [200, None])
+def test_number_of_threads_changes_nothing(n_jobs, max_samples):
+    X = np.random.default_rng(0).normal(size=(3000, 3)).astype(np.float32)
+    one = make(n_jobs=1, max_samples=max_samples).fit(X)
+    many = make(n_jobs=n_jobs, max_samples=max_samples).fit(X)
+    np.testing.assert_array_equal(one.labels_, many.labels_)
+    np.testing.assert_array_equal(one.outlier_scores_, many.outlier_scores_)
+    np.testing.assert_array_equal(one.transform(X), many.transform(X))
+
+
+@pytest.mark.parametrize("rows", [64, 97, 10_000])
+def test_size_of_blocks_changes_nothing(monkeypatch, rows):
+    X = np.random.default_rng(0).normal(size=(1500, 4)).astype(np.float32)
+    expected = make().fit(X)
+    monkeypatch.setattr(_tiles, "MAX_TILE_ROWS", rows)
+    monkeypatch.setattr(_partitions, "_BLOCK_ROWS", rows)
+    monkeypatch.setattr(_fusion, "_BLOCK_SLOTS", rows)
+    model = make().fit(X)
+    np.testing.assert_array_equal(model.labels_, expected.labels_)
+    np.testing.assert_array_equal(model.outlier_scores_, expected.outlier_scores_)
+    np.testing.assert_array_equal(model.transform(X), expected.transform(X))
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "cosine"])
+@pytest.mark.parametrize("to_sparse", [sparse.csr_matrix, sparse.csc_array])
+def test_sparse_is_dense(metric, to_sparse, seed):
+    X = np.random.default_rng(seed).poisson(0.4, size=(250, 30)).astype(float)
+    X[:, 0] += 1
+    dense = make(metric=metric).fit(X)
+    other = make(metric=metric).fit(to_sparse(X))
+    np.testing.assert_array_equal(dense.labels_, other.labels_)
+    np.testing.assert_array_equal(dense.outlier_scores_, other.outlier_scores_)
+    np.testing.assert_array_equal(dense.predict(X), other.predict(to_sparse(X)))
+    np.testing.assert_allclose(dense.cluster_centers_, other.cluster_centers_)
+
+
+def test_float32_is_float64_up_to_rounding(planted):
+    X = planted.X.astype(np.float32)
+    single, double = make().fit(X), make().fit(X.astype(np.float64))
+    np.testing.assert_array_equal(single.labels_, double.labels_)
+    np.testing.assert_allclose(single.outlier_scores_, double.outlier_scores_)
+
+
+def test_permuted_rows_give_the_same_clusters(planted):
+    # Other rows are drawn as starts, so this holds for clear structure only.
+    order = np.random.default_rng(0).permutation(len(planted.X))
+    model = make(n_partitions=100, eps=1e-2)
+    straight = model.fit_predict(planted.X)
+    permuted = model.fit_predict(planted.X[order])
+    assert same_clustering(straight[order], permuted)
+
+
+@pytest.mark.parametrize("layout", ["C", "F", "strided", "read-only memory map"])
+def test_layout_in_memory_changes_nothing(planted, fitted, tmp_path, layout):
+    X = planted.X
+    if layout == "F":
+        X = np.asfortranarray(X)
+    elif layout == "strided":
+        X = np.repeat(X, 2, axis=0)[::2]
+    elif layout != "C":
+        np.save(tmp_path / "X.npy", X)
+        X = np.load(tmp_path / "X.npy", mmap_mode="r")
+    before = np.array(X)
+    model = make().fit(X)
+    np.testing.assert_array_equal(model.labels_, fitted.labels_)
+    np.testing.assert_array_equal(model.predict(X), fitted.predict(planted.X))
+    np.testing.assert_array_equal(X, before)
+
+
+@pytest.mark.parametrize(
+    "to_frame",
+    [
+        pytest.param(lambda X, names: pd.DataFrame(X, columns=names), id="pandas"),
+        pytest.param(lambda X, names: pl.DataFrame(X, schema=names), id="polars"),
+        pytest.param(lambda X, names: pa.table(list(X.T), names=names), id="pyarrow"),
+    ],
+)
+def test_data_frames_are_arrays_with_names(planted, fitted, to_frame):
+    names = ["a", "b", "c", "d"]
+    frame = to_frame(planted.X, names)
+    model = make().fit(frame)
+    np.testing.assert_array_equal(model.labels_, fitted.labels_)
+    np.testing.assert_array_equal(model.predict(frame), fitted.predict(planted.X))
+    assert model.feature_names_in_.tolist() == names
+    wrong = to_frame(planted.X, ["a", "b", "c", "x"])
+    with pytest.raises(ValueError, match="feature names should match"):
+        model.predict(wrong)
+
+
+def test_given_partitions_are_fused(partitions):
+    model = make().fit_partitions(partitions)
+    assert model.n_partitions_ == partitions.shape[1]
+    assert np.count_nonzero(model.labels_ == -1) == 6
+    assert not hasattr(model, "cluster_centers_")
+    np.testing.assert_array_equal(
+        model.score_samples(partitions), -model.outlier_scores_
+    )
+    other = make(partitions="precomputed").fit(partitions)
+    np.testing.assert_array_equal(model.labels_, other.labels_)
+    assert make().partitions == "kmeans"
+    for frame in (pd.DataFrame(partitions), pl.DataFrame(partitions)):
+        np.testing.assert_array_equal(
+            make().fit_partitions(frame).labels_, model.labels_
+        )
+
+
+def test_names_of_given_labels_do_not_matter(partitions):
+    model = make().fit_partitions(partitions)
+    other = make().fit_partitions(partitions * 1000 + 7)
+    np.testing.assert_array_equal(model.labels_, other.labels_)
+
+
+def test_partitions_made_on_parts_of_the_rows(planted):
+    # Each partition knows two thirds of the rows; the others are missing in it.
+    rng = np.random.default_rng(0)
+    columns = []
+    for _ in range(40):
+        part = np.flatnonzero(rng.random(len(planted.X)) < 2 / 3)
+        labels = np.full(len(planted.X), -1)
+        labels[part] = KMeans(3, n_init=1, random_state=0).fit_predict(planted.X[part])
+        columns.append(labels)
+    model = make(n_outliers=0).fit_partitions(np.column_stack(columns))
+    inliers = planted.y >= 0
+    assert same_clustering(model.labels_[inliers], planted.y[inliers])
+
+
+def test_unseen_label_is_stranger_than_any_known_one(partitions):
+    model = make().fit_partitions(partitions)
+    rows = np.repeat(partitions[:1], 3, axis=0)
+    rows[1, 0] = 99
+    rows[2, 0] = -1
+    known, unseen, missing = model.transform(rows)
+    assert (unseen >= known).all()
+    assert unseen.min() > known.min()
+    assert (missing < known).all()
+
+
+def test_extra_partitions_join_the_others(planted):
+    extra = np.column_stack([planted.y == 0, planted.y == 1]).astype(int)
+    model = make().fit(planted.X, extra_partitions=extra)
+    assert model.n_partitions_ == 32
+    np.testing.assert_array_equal(
+        model.score_samples(planted.X, extra_partitions=extra), -model.outlier_scores_
+    )
+    with pytest.raises(ValueError, match="extra_partitions was given to fit"):
+        model.predict(planted.X)
+    with pytest.raises(ValueError, match="extra_partitions has 3 rows but X has 186"):
+        model.fit(planted.X, extra_partitions=extra[:3])
+
+
+def test_categorical_column_is_a_partition_of_its_own(planted):
+    frame = pd.DataFrame(planted.X, columns=list("abcd"))
+    frame["city"] = np.where(planted.y == 0, "Delft", "Essen")
+    frame["grade"] = pd.Categorical(np.where(planted.y == 1, "x", "y"))
+    model = make(categorical_features=["city", "grade"]).fit(frame)
+    assert model.n_partitions_ == 32
+    np.testing.assert_array_equal(model.n_labels_[-2:], [2, 2])
+    assert model.cluster_centers_.shape == (3, 4)
+    np.testing.assert_array_equal(model.score_samples(frame), -model.outlier_scores_)
+    # A category that fit has not seen is strange; a missing one is not.
+    costs = model.transform(frame.head(1).assign(city="Ghent")).min()
+    assert costs > model.transform(frame.head(1)).min()
+    assert model.transform(frame.head(1).assign(city=None)).min() < costs
+
+
+def test_categorical_columns_alone_are_clustered():
+    colours = np.array(["red"] * 20 + ["blue"] * 20 + ["green"])
+    sizes = np.array(["s"] * 20 + ["l"] * 20 + ["xxl"])
+    X = np.column_stack([colours, sizes])
+    model = make(n_clusters=2, n_outliers=1, categorical_features=[0, 1]).fit(X)
+    np.testing.assert_array_equal(np.flatnonzero(model.labels_ == -1), [40])
+    assert same_clustering(model.labels_[:40], np.repeat([0, 1], 20))
+
+
+def test_list_of_clusterers_makes_one_partition_each(planted):
+    clusterers = [
+        KMeans(3, n_init=1),
+        KMeans(5, n_init=1),
+        AgglomerativeClustering(4),
+        DBSCAN(eps=2.0),
+    ]
+    model = make(partitions=clusterers, n_outliers=0).fit(planted.X)
+    np.testing.assert_array_equal(model.n_labels_, [3, 5, 4, 3])
+    with pytest.raises(ValueError, match="AgglomerativeClustering has no predict"):
+        model.predict(planted.X)
+    mixed = make(partitions=["kmeans", *clusterers[:2]]).fit(planted.X)
+    assert mixed.n_partitions_ == 32
+    assert mixed.predict(planted.X).shape == (len(planted.X),)
+
+
+def test_base_clusterer_is_run_many_times(planted):
+    base = KMeans(n_init=1)
+    model = make(partitions=base, n_partitions=15).fit(planted.X)
+    assert model.n_partitions_ == 15
+    assert set(model.n_labels_) <= {2, 3, 4, 5, 6}
+    assert len(set(model.n_labels_)) > 2
+    np.testing.assert_array_equal(
+        model.score_samples(planted.X), -model.outlier_scores_
+    )
+    model = make(partitions=base, n_partitions=5, strategy="rfs").fit(planted.X)
+    assert model.predict(planted.X).shape == (len(planted.X),)
+    with pytest.raises(ValueError, match="all 30 runs would be the same"):
+        make(partitions=DBSCAN()).fit(planted.X)
+
+
+def test_weights_pull_centres_but_not_the_count(planted):
+    weights = np.random.default_rng(0).uniform(0, 2, len(planted.X))
+    model = make().fit(planted.X, sample_weight=weights)
+    assert np.count_nonzero(model.labels_ == -1) == 6
+    for k in range(3):
+        mine = model.labels_ == k
+        np.testing.assert_allclose(
+            model.cluster_centers_[k],
+            np.average(planted.X[mine], axis=0, weights=weights[mine]),
+        )
+    ones = make().fit(planted.X, sample_weight=np.ones(len(planted.X)))
+    np.testing.assert_array_equal(ones.labels_, make().fit(planted.X).labels_)
+    # The scale of the weights does not matter.
+    tenfold = make().fit(planted.X, sample_weight=10 * weights)
+    np.testing.assert_array_equal(tenfold.labels_, model.labels_)
+
+
+def test_rows_without_weight_teach_nothing(planted):
+    weights = (planted.y >= 0).astype(float)
+    model = make(n_outliers=0).fit(planted.X, sample_weight=weights)
+    for k in range(3):
+        mine = (model.labels_ == k) & (planted.y >= 0)
+        np.testing.assert_allclose(
+            model.cluster_centers_[k], planted.X[mine].mean(axis=0)
+        )
+
+
+def test_model_keeps_no_training_row(planted):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(20_000, 30))
+    model = make(n_partitions=10).fit(X)
+    results = 3 * len(X) * 8
+    assert len(pickle.dumps(model)) < results + 200_000 < X.nbytes
+
+
+def test_detector_gives_signs(planted, fitted):
+    detector = CORDetector(make())
+    signs = detector.fit_predict(planted.X)
+    np.testing.assert_array_equal(signs, np.where(fitted.labels_ == -1, -1, 1))
+    np.testing.assert_array_equal(
+        detector.decision_function(planted.X), fitted.decision_function(planted.X)
+    )
+    assert detector.offset_ == fitted.offset_
+    # The same fit, without fitting again.
+    frozen = CORDetector(FrozenEstimator(fitted)).fit(planted.X)
+    np.testing.assert_array_equal(
+        frozen.predict(planted.X), detector.predict(planted.X)
+    )
+
+
+def test_works_in_a_pipeline(planted):
+    pipeline = make_pipeline(StandardScaler(), make())
+    labels = pipeline.fit_predict(planted.X)
+    assert np.count_nonzero(labels == -1) == 6
+    assert pipeline.predict(planted.X[:5]).shape == (5,)
+    assert list(pipeline.get_feature_names_out()) == ["cor0", "cor1", "cor2"]
+
+
+def test_unfitted_model_says_so(planted):
+    for method in ("predict", "transform", "score_samples", "decision_function"):
+        with pytest.raises(NotFittedError):
+            getattr(make(), method)(planted.X)
+
+
+def test_early_stop_is_announced():
+    X = np.random.default_rng(0).normal(size=(300, 3))
+    with pytest.warns(
+        ConvergenceWarning, match=r"stopped at max_iter=2 .* Raise max_iter"
+    ):
+        make(max_iter=2, n_init=1).fit(X)
+
+
+def test_far_outlier_does_not_blur_the_rest(planted):
+    X = planted.X.copy()
+    X[planted.outliers[0]] = 1e12
+    for dtype in (np.float32, np.float64):
+        model = make(n_partitions=100, eps=1e-2, k_range=(4, 9)).fit(X.astype(dtype))
+        inliers = (planted.y >= 0) & (model.labels_ >= 0)
+        assert same_clustering(model.labels_[inliers], planted.y[inliers])
+        assert model.labels_[planted.outliers[0]] == -1
+
+
+@pytest.mark.parametrize("n_clusters", [1, 2])
+def test_smallest_inputs(n_clusters):
+    X = np.arange(2.0 * n_clusters).reshape(n_clusters, 2)
+    model = make(n_clusters=n_clusters, n_outliers=0).fit(X)
+    assert sorted(model.labels_) == list(range(n_clusters))
+
+
+def test_cloned_model_is_the_same(planted, fitted):
+    copy = clone(fitted).fit(planted.X)
+    np.testing.assert_array_equal(copy.labels_, fitted.labels_)
+
+
+def test_codes_are_counted(planted, fitted):
+    blocks = fitted._partitioner.open(planted.X, [])
+    rows = np.concatenate([blocks.read(0, i) for i in range(len(blocks))], axis=1)
+    assert fitted.n_codes_ == len(np.unique(rows, axis=1).T)
+    assert _codes.CodeBook(fitted.n_labels_).n_slots == fitted.n_labels_.sum() + 60

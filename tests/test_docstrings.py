@@ -1,0 +1,48 @@
+"""Docstrings against signatures: names, order and defaults."""
+
+import inspect
+import re
+
+import pytest
+
+from corral import COR, CORDetector
+
+
+def documented(docstring):
+    """Return the parameters of a numpydoc docstring and what is said of each."""
+    section = re.search(
+        r"Parameters\n\s*-+\n(.*?)(\n\s*\n\s*\w[\w ]*\n\s*-{3,}|\Z)",
+        inspect.cleandoc(docstring),
+        re.S,
+    )
+    found = re.findall(r"^([*\w]+) : ((?:.|\\\n\s+)+?)$", section.group(1), re.M)
+    return {name.lstrip("*"): text for name, text in found}
+
+
+@pytest.mark.parametrize("estimator", [COR, CORDetector])
+def test_parameters_are_those_of_the_signature(estimator):
+    described = documented(estimator.__doc__)
+    signature = inspect.signature(estimator)
+    assert list(described) == list(signature.parameters)
+    for name, parameter in signature.parameters.items():
+        text = described[name].replace("\\\n", " ")
+        default = re.search(r"default=(\S+)$", text).group(1).strip('"')
+        assert default == str(parameter.default) or float(default) == parameter.default
+
+
+@pytest.mark.parametrize("estimator", [COR, CORDetector])
+def test_methods_describe_their_parameters(estimator):
+    for name, method in inspect.getmembers(estimator, inspect.isfunction):
+        if name.startswith("_") or not method.__module__.startswith("corral"):
+            continue
+        parameters = [p for p in inspect.signature(method).parameters if p != "self"]
+        assert list(documented(method.__doc__)) == parameters, name
+
+
+def test_fitted_attributes_are_described(planted):
+    model = COR(3, n_partitions=5).fit(planted.X)
+    fitted = {name for name in vars(model) if name.endswith("_")}
+    section = COR.__doc__[COR.__doc__.index("Attributes") :]
+    described = set(re.findall(r"^\s+(\w+_) : ", section, re.M))
+    assert fitted <= described
+    assert described - fitted == {"feature_names_in_"}

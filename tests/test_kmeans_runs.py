@@ -1,0 +1,216 @@
+"""Many K-means runs at once."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.cluster import KMeans
+from sklearn.datasets import make_blobs
+
+from corral import _kmeans_runs, _lloyd, _tiles
+from corral._assign import Layout
+from corral._blocks import ArrayRows
+from corral._kmeans_runs import KMeansSettings, fit_kmeans_runs
+from corral._lloyd import LloydRuns
+from corral._threads import use_threads
+from corral._tiles import RowSpace, Tiles
+from tests.slow_twins import lloyd
+
+DEFAULTS = {
+    "n_runs": 12,
+    "k_range": (2, 6),
+    "feature_share": None,
+    "metric": "euclidean",
+    "init": "random",
+    "max_iter": 100,
+    "tol": 0.0,
+    "max_samples": None,
+}
+
+
+@pytest.fixture
+def X():
+    return make_blobs(400, n_features=5, centers=4, cluster_std=3, random_state=0)[0]
+
+
+def fit_runs(X, seed=0, weights=None, n_jobs=1, **settings):
+    with use_threads(n_jobs) as threads:
+        return fit_kmeans_runs(
+            ArrayRows(X),
+            weights,
+            KMeansSettings(**(DEFAULTS | settings)),
+            np.random.default_rng(seed),
+            threads,
+        )
+
+
+def label_rows(runs, X):
+    labeller = runs.label_blocks(ArrayRows(X))
+    workspace = labeller.make_workspace()
+    n_blocks = -(-X.shape[0] // labeller.block_rows)
+    blocks = [labeller.label(index, workspace).copy() for index in range(n_blocks)]
+    return np.concatenate(blocks, axis=1)
+
+
+def run_from(X, starts, weights=None, **options):
+    """Run Lloyd's algorithm once from these centres; return labels and centres."""
+    rows = ArrayRows(X)
+    space = RowSpace("euclidean", None, 1.0, X.dtype)
+    tiles = Tiles(rows, space, len(starts)).keep()
+    runs = LloydRuns(tiles, weights, Layout(np.array([len(starts)])), starts, **options)
+    with use_threads(1) as threads:
+        runs.run(300, np.zeros(1), threads)
+    return runs._labels[0], runs.centers
+
+
+@pytest.mark.parametrize("many_changes", [0.0, 1.0])
+def test_lloyd_is_its_plain_twin(X, monkeypatch, many_changes):
+    # With dense and with sparse updates of the sums.
+    monkeypatch.setattr(_lloyd, "_MANY_CHANGES", many_changes)
+    starts = X[[3, 50, 200, 311]].copy()
+    labels, centers = run_from(X, starts.copy())
+    expected, means = lloyd(X, starts)
+    np.testing.assert_array_equal(labels, expected)
+    np.testing.assert_allclose(centers, means)
+
+
+def test_run_is_that_of_scikit_learn(X):
+    starts = X[[3, 50, 200, 311]].copy()
+    labels, centers = run_from(X, starts.copy())
+    km = KMeans(4, init=starts, n_init=1, tol=0).fit(X)
+    np.testing.assert_array_equal(labels, km.labels_)
+    np.testing.assert_allclose(centers, km.cluster_centers_)
+
+
+def test_weights_are_repeated_rows(X):
+    weights = np.random.default_rng(0).integers(1, 4, size=len(X))
+    starts = X[[3, 50, 200, 311]].copy()
+    labels, centers = run_from(X, starts.copy(), weights=weights.astype(float))
+    repeated, means = run_from(np.repeat(X, weights, axis=0), starts.copy())
+    np.testing.assert_array_equal(np.repeat(labels, weights), repeated)
+    np.testing.assert_allclose(centers, means)
+
+
+def test_empty_cell_takes_the_farthest_row():
+    X = np.array([[0.0], [1.0], [2.0], [3.0], [100.0]])
+    labels, centers = run_from(X, np.array([[1.0], [1.0]]))
+    np.testing.assert_array_equal(labels, [0, 0, 0, 0, 1])
+    np.testing.assert_allclose(centers, [[1.5], [100.0]])
+
+
+def test_fewer_distinct_rows_than_clusters_leave_cells_empty():
+    X = np.repeat([[0.0, 1.0], [5.0, 5.0]], 10, axis=0)
+    runs = fit_runs(X, k_range=(4, 4))
+    labels = label_rows(runs, X)
+    assert np.isfinite(runs.centers).all()
+    assert all(len(set(row)) == 2 for row in labels)
+
+
+def test_inertia_is_as_low_as_that_of_scikit_learn(X):
+    runs = fit_runs(X, n_runs=60, k_range=(4, 4), tol=1e-4)
+    shift = runs.space.shift
+    ours = []
+    for run in range(60):
+        centers = runs.centers[runs.layout.cell(run, np.arange(4))] + shift
+        ours.append(((X[:, None] - centers) ** 2).sum(axis=2).min(axis=1).sum())
+    theirs = [
+        KMeans(4, init="random", n_init=1, random_state=i).fit(X).inertia_
+        for i in range(60)
+    ]
+    assert np.mean(ours) == pytest.approx(np.mean(theirs), rel=0.05)
+
+
+def test_number_of_clusters_is_drawn_from_the_range(X):
+    n_clusters = fit_runs(X, n_runs=300, k_range=(2, 6)).n_labels
+    assert set(n_clusters) == {2, 3, 4, 5, 6}
+    counts = np.bincount(n_clusters)[2:]
+    assert counts.min() > 300 / 5 / 2
+
+
+def test_random_features_are_all_a_run_sees(X):
+    runs = fit_runs(X, n_runs=40, feature_share=0.4)
+    for run, k in enumerate(runs.layout.n_clusters):
+        centers = runs.centers[runs.layout.cell(run, np.arange(k))]
+        assert np.count_nonzero(centers.any(axis=0)) == 2
+    # A run's labels do not change with features that it does not see.
+    seen = runs.centers[runs.layout.cell(0, np.arange(2))].any(axis=0)
+    other = X.copy()
+    other[:, ~seen] = np.random.default_rng(0).normal(0, 100, size=(len(X), 3))
+    np.testing.assert_array_equal(label_rows(runs, X)[0], label_rows(runs, other)[0])
+
+
+def test_spherical_centres_have_unit_length(X):
+    runs = fit_runs(X, metric="cosine")
+    np.testing.assert_allclose(np.linalg.norm(runs.centers, axis=1), 1)
+    labels = label_rows(runs, X)
+    np.testing.assert_array_equal(labels, label_rows(runs, X * 7.5))
+    for run, k in enumerate(runs.layout.n_clusters):
+        units = X / np.linalg.norm(X, axis=1, keepdims=True)
+        for label in range(k):
+            mean = units[labels[run] == label].mean(axis=0)
+            center = runs.centers[runs.layout.cell(run, label)]
+            np.testing.assert_allclose(center, mean / np.linalg.norm(mean), atol=1e-6)
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "cosine"])
+def test_sparse_is_dense(metric, seed):
+    X = np.random.default_rng(seed).poisson(0.3, size=(300, 40)).astype(float)
+    X[:, 0] += 1
+    dense = fit_runs(X, metric=metric)
+    from_sparse = fit_runs(sparse.csr_array(X), metric=metric)
+    np.testing.assert_array_equal(
+        label_rows(dense, X), label_rows(from_sparse, sparse.csr_array(X))
+    )
+
+
+def test_groups_of_runs_give_what_one_group_gives(X, monkeypatch):
+    X = sparse.csr_array(np.abs(X))
+    whole = fit_runs(X)
+    monkeypatch.setattr(_kmeans_runs, "_MAX_GROUP_VALUES", 60)
+    parts = fit_runs(X)
+    np.testing.assert_array_equal(whole.centers, parts.centers)
+
+
+@pytest.mark.parametrize("n_jobs", [2, 3])
+@pytest.mark.parametrize("tile_rows", [64, 100, 6144])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_threads_and_tiles_change_no_bit(X, monkeypatch, n_jobs, tile_rows, dtype):
+    X = X.astype(dtype)
+    expected = fit_runs(X)
+    monkeypatch.setattr(_tiles, "MAX_TILE_ROWS", tile_rows)
+    runs = fit_runs(X, n_jobs=n_jobs)
+    np.testing.assert_array_equal(runs.centers, expected.centers)
+    np.testing.assert_array_equal(label_rows(runs, X), label_rows(expected, X))
+
+
+def test_ladder_ends_on_all_rows(X, monkeypatch):
+    # Started on 50 and 400 rows, each run still ends in a fixed point on all rows.
+    monkeypatch.setattr(_kmeans_runs, "_LADDER_MIN_ROWS", 40)
+    runs = fit_runs(X, k_range=(2, 3))
+    labels = label_rows(runs, X)
+    for run, k in enumerate(runs.layout.n_clusters):
+        centers = runs.centers[runs.layout.cell(run, np.arange(k))] + runs.space.shift
+        means = [X[labels[run] == label].mean(axis=0) for label in range(k)]
+        np.testing.assert_allclose(centers, means)
+
+
+def test_sample_limits_the_rows_that_are_learned_from():
+    X = np.random.default_rng(0).normal(size=(1000, 2))
+    seen = []
+
+    class Watched(ArrayRows):
+        def take(self, rows):
+            seen.append(len(rows))
+            return super().take(rows)
+
+    with use_threads(1) as threads:
+        settings = KMeansSettings(**(DEFAULTS | {"max_samples": 100}))
+        fit_kmeans_runs(Watched(X), None, settings, np.random.default_rng(0), threads)
+    assert seen == [100]
+
+
+def test_large_offset_does_not_eat_up_the_digits(X):
+    # The same rows, far from the origin: the same labels, in float32 as well.
+    X = np.round(X * 4) / 4
+    near = label_rows(fit_runs(X.astype(np.float32)), X.astype(np.float32))
+    far = (X + 2.0**16).astype(np.float32)
+    np.testing.assert_array_equal(label_rows(fit_runs(far), far), near)

@@ -1,0 +1,26 @@
+"""What the package exports, and what importing it does not import."""
+
+import subprocess
+import sys
+
+import corral
+
+
+def test_public_names():
+    assert set(corral.__all__) == {"COR", "CORDetector", "__version__"}
+    assert all(hasattr(corral, name) for name in corral.__all__)
+
+
+def test_import_brings_no_extras():
+    # Beyond what scikit-learn brings: it looks for pandas itself.
+    code = (
+        "import sys, sklearn.cluster; before = set(sys.modules);"
+        "import corral; print(*(set(sys.modules) - before))"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    loaded = {name.partition(".")[0] for name in result.stdout.split()}
+    assert "corral" in loaded
+    extras = {"click", "dask", "jinja2", "matplotlib", "pandas", "polars", "pyarrow"}
+    assert not loaded & extras

@@ -1,0 +1,165 @@
+"""Bad input: what, its value, what it should be, what to do."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from corral import COR
+
+
+@pytest.fixture
+def X():
+    return np.random.default_rng(0).normal(size=(40, 3))
+
+
+def test_count_and_share_clash(X):
+    message = (
+        r"Set either n_outliers or contamination, not both\. Got n_outliers=5 and "
+        r"contamination=0\.1\."
+    )
+    with pytest.raises(ValueError, match=message):
+        COR(2, n_outliers=5, contamination=0.1).fit(X)
+
+
+@pytest.mark.parametrize("n_outliers", [36, 38, 39, 100])
+def test_too_many_outliers(X, n_outliers):
+    message = (
+        rf"n_outliers={n_outliers} should be smaller than n_samples - n_clusters = "
+        r"40 - 4 = 36\."
+    )
+    with pytest.raises(ValueError, match=message):
+        COR(4, n_outliers=n_outliers).fit(X)
+
+
+def test_too_large_a_share(X):
+    message = r"contamination=0\.95, which makes 38 outliers, should be smaller than"
+    with pytest.raises(ValueError, match=message):
+        COR(4, contamination=0.95).fit(X)
+
+
+def test_fewer_rows_than_clusters(X):
+    with pytest.raises(
+        ValueError, match=r"n_samples=3 should be >= n_clusters=5\. Lower"
+    ):
+        COR(5, n_outliers=0).fit(X[:3])
+
+
+def test_fewer_codes_than_clusters():
+    X = np.repeat([[0.0, 0.0], [1.0, 1.0]], 20, axis=0)
+    message = (
+        r"Only 2 distinct codes were found for n_clusters=3\. Raise n_partitions "
+        r"\(now 100\) or lower n_clusters\."
+    )
+    with pytest.raises(ValueError, match=message):
+        COR(3, n_outliers=0).fit(X)
+
+
+def test_no_cluster_may_be_set_aside_whole():
+    # Six rows remain, and they have fewer than three codes between them.
+    labels = np.array([[0, 0]] * 10 + [[1, 1]] * 10 + [[2, 2]])
+    with pytest.raises(
+        ValueError, match=r"Only \d of n_clusters=3 clusters kept a row"
+    ):
+        COR(3, n_outliers=15, n_init=1).fit_partitions(labels)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_values_that_are_no_numbers(X, value):
+    X[3, 1] = value
+    with pytest.raises(ValueError, match="NaN" if np.isnan(value) else "infinity"):
+        COR(2).fit(X)
+    with pytest.raises(ValueError, match="NaN" if np.isnan(value) else "infinity"):
+        COR(2).fit(pd.DataFrame(X))
+
+
+def test_columns_of_text(X):
+    frame = pd.DataFrame(X, columns=["a", "b", "c"]).assign(city="Delft", name="x")
+    message = (
+        r"X has columns that are not numbers: 'city' \(String\), 'name' \(String\)\."
+    )
+    with pytest.raises(ValueError, match=message):
+        COR(2).fit(frame)
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        (["town"], r"categorical_features=\['town'\] are not columns of X"),
+        ([7], r"categorical_features=\[7\] should be columns of X, which has 3"),
+        ([True, False], r"categorical_features has 2 entries but X has 3 columns"),
+    ],
+)
+def test_unknown_categorical_columns(X, columns, message):
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    with pytest.raises(ValueError, match=message):
+        COR(2, categorical_features=columns).fit(frame)
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        ([[0, 1], [1, -2]], r"X holds -2; labels should be whole numbers from 0 up"),
+        ([[0, 1], [1, 0.5]], r"X holds 0\.5; labels should be whole numbers"),
+        ([[0, 1], [-1, -1]], r"X has 1 rows without any label, the first is row 1"),
+        ([["a", "b"]], r"X should hold whole numbers, one label per row"),
+        (np.zeros((0, 2)), r"X has shape \(0, 2\); it should be"),
+    ],
+)
+def test_label_matrix(labels, message):
+    with pytest.raises(ValueError, match=message):
+        COR(1, n_outliers=0).fit_partitions(labels)
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        (np.full(40, -1.0), r"sample_weight has a negative value -1\.0"),
+        (np.zeros(40), "at least one non-zero"),
+        (np.ones(3), "sample_weight.shape"),
+    ],
+)
+def test_weights(X, weights, message):
+    with pytest.raises(ValueError, match=message):
+        COR(2).fit(X, sample_weight=weights)
+
+
+@pytest.mark.parametrize("k_range", [(3,), (5, 2), (0, 4), (2.5, 4)])
+def test_range_of_clusters(X, k_range):
+    with pytest.raises(ValueError, match="should be two whole numbers"):
+        COR(2, k_range=k_range).fit(X)
+
+
+@pytest.mark.parametrize("partitions", [[], ["k-means"], [3]])
+def test_list_of_partitions(X, partitions):
+    with pytest.raises(ValueError, match="should be a list of clusterers and 'kmeans'"):
+        COR(2, partitions=partitions).fit(X)
+
+
+@pytest.mark.parametrize(
+    "parameter",
+    [
+        {"n_clusters": 0},
+        {"n_outliers": -1},
+        {"contamination": 1.0},
+        {"metric": "cosin"},
+        {"init": "best"},
+        {"eps": 0.0},
+        {"n_partitions": 0},
+        {"feature_share": 0.0},
+        {"max_samples": 0},
+        {"strategy": "both"},
+        {"partitions": "agglomerative"},
+    ],
+    ids=str,
+)
+def test_parameter_out_of_range(X, parameter):
+    name = next(iter(parameter))
+    with pytest.raises(ValueError, match=f"The '{name}' parameter of COR must be"):
+        COR(**parameter).fit(X)
+
+
+def test_failed_fit_leaves_the_model_unfitted(X):
+    model = COR(2, n_outliers=100)
+    with pytest.raises(ValueError, match="should be smaller"):
+        model.fit(X)
+    assert not hasattr(model, "labels_")
