@@ -34,7 +34,16 @@ def entropy(p):
     return -np.sum(p * np.log(p) + q * np.log(q), axis=-1)
 
 
-def kmeans_minus_minus(B, centers, n_outliers, eps, max_iter=100):
+def stepped_distances(B, centers, eps, n_labels, step):
+    """Return the distances with the share of each partition rounded to a step."""
+    borders = np.cumsum(n_labels)[:-1]
+    parts = zip(
+        np.split(B, borders, axis=1), np.split(centers, borders, axis=1), strict=True
+    )
+    return sum(np.rint(paper_distances(*part, eps) / step) * step for part in parts)
+
+
+def kmeans_minus_minus(B, centers, n_outliers, eps, n_labels, step, max_iter=100):
     """Run Algorithm 1 of the paper, line by line, from these centres.
 
     The paper does not say what becomes of a cluster without rows; None is returned
@@ -48,8 +57,7 @@ def kmeans_minus_minus(B, centers, n_outliers, eps, max_iter=100):
     n = len(B)
     history = []
     for _ in range(max_iter):
-        # Distances that are equal on paper must be equal here: ties go by row.
-        distances = paper_distances(B, centers, eps).round(8)
+        distances = stepped_distances(B, centers, eps, n_labels, step)
         nearest = distances.argmin(axis=1)
         cost = distances.min(axis=1)
         outliers = np.lexsort((np.arange(n), -cost))[:n_outliers]

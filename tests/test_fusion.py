@@ -5,7 +5,7 @@ import pytest
 
 from corral import _fusion
 from corral._codes import CodeBook
-from corral._divergences import BernoulliKL
+from corral._divergences import COST_STEP, BernoulliKL
 from corral._fusion import FusionSettings, _Problem, fuse_codes
 from corral._threads import use_threads
 from tests.slow_twins import kmeans_minus_minus, one_hot, same_clustering
@@ -82,7 +82,12 @@ def test_fusion_on_codes_is_fusion_on_rows(partitions, n_outliers, eps, seed):
     for stream in np.random.default_rng(seed).spawn(10):
         start = problem.draw_start(stream)
         twin = kmeans_minus_minus(
-            one_hot(partitions), start[:, is_label], n_outliers, eps
+            one_hot(partitions),
+            start[:, is_label],
+            n_outliers,
+            eps,
+            problem.codes.book.n_labels,
+            COST_STEP,
         )
         if twin is not None:
             fusion = problem.solve(start)

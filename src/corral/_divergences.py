@@ -7,7 +7,7 @@ import numpy as np
 from corral._codes import CodeBook
 
 # Costs are whole multiples of this, so that adding up a row of them is exact in any
-# order: codes that cost the same on paper cost the same in float64.
+# order: what a code costs does not depend on the order of the partitions.
 COST_STEP = 2.0**-32
 
 

@@ -53,7 +53,7 @@ def read_features(estimator, X, *, reset: bool) -> Features:
 
 def _read_frame(estimator, frame: nw.DataFrame) -> Features:
     names = list(frame.columns)
-    is_category = _find_categories(estimator.categorical_features, len(names), names)
+    is_category = find_categories(estimator.categorical_features, len(names), names)
     columns = list(frame.iter_columns())
     numbers = [each for each, yes in zip(columns, is_category, strict=True) if not yes]
     unusable = [
@@ -82,7 +82,7 @@ def _read_frame(estimator, frame: nw.DataFrame) -> Features:
 
 def _read_array(estimator, X, *, reset: bool) -> Features:
     X = validate_data(estimator, X, reset=reset, dtype=None, ensure_all_finite=False)
-    is_category = _find_categories(estimator.categorical_features, X.shape[1], None)
+    is_category = find_categories(estimator.categorical_features, X.shape[1], None)
     categories = list(X[:, is_category].T)
     numbers = None
     if not is_category.all():
@@ -92,7 +92,7 @@ def _read_array(estimator, X, *, reset: bool) -> Features:
     return Features(numbers, categories, X.shape[0])
 
 
-def _find_categories(
+def find_categories(
     categorical_features, n_features: int, names: list[str] | None
 ) -> np.ndarray:
     """Return which columns are categorical, of shape (n_features,), bool."""

@@ -1,0 +1,17 @@
+"""The command line: one file per command, collected in ``_group.py``."""
+
+import sys
+
+
+def main() -> None:
+    """Run the command line, or say what it needs."""
+    try:
+        from corral.cli._group import corral
+    except ModuleNotFoundError as error:
+        if error.name != "click":
+            raise
+        sys.stderr.write(
+            'The command line needs click. Install it with: pip install "corral[cli]"\n'
+        )
+        sys.exit(2)
+    corral()

@@ -1,0 +1,108 @@
+"""``corral demo``: the main job on a small data set with planted outliers."""
+
+import csv
+import io
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import click
+
+from corral.cli._files import make_folder, write_text
+
+if TYPE_CHECKING:
+    import numpy as np
+
+_N_CLUSTERS = 5
+_N_PLANTED = 40
+
+
+class _DemoData(NamedTuple):
+    X: "np.ndarray"
+    planted: "np.ndarray"  # row numbers
+    feature_names: list[str]
+    story: str
+
+
+@click.command()
+@click.option(
+    "--output",
+    type=click.Path(path_type=Path),
+    default=Path("demo-output"),
+    show_default=True,
+    help="Folder for labels.csv and report.html; made if it is not there.",
+)
+@click.option(
+    "--seed",
+    type=click.IntRange(min=0, max=2**32 - 1),
+    default=0,
+    show_default=True,
+    help="Seed of the planted rows and of the fit.",
+)
+def demo(output: Path, seed: int) -> None:
+    """Find clusters and planted outliers in a small data set."""
+    import numpy as np
+
+    from corral import COR
+    from corral.report import summarize, to_html
+
+    make_folder(output)
+    data = _demo_data(seed)
+    click.echo(f"data      {data.X.shape[0]:,} rows x {data.X.shape[1]} features")
+    click.echo(f"          {data.story}")
+
+    start = time.perf_counter()
+    model = COR(_N_CLUSTERS, n_outliers=_N_PLANTED, random_state=seed).fit(data.X)
+    seconds = time.perf_counter() - start
+
+    outliers = np.flatnonzero(model.labels_ == -1)
+    n_found = np.isin(outliers, data.planted).sum()
+    sizes = np.bincount(model.labels_[model.labels_ >= 0], minlength=_N_CLUSTERS)
+    page = to_html(summarize(model, data.X, feature_names=data.feature_names))
+    labels_path, report_path = output / "labels.csv", output / "report.html"
+    write_text(labels_path, _labels_csv(model))
+    write_text(report_path, page)
+
+    click.echo(f"fit       {seconds:.1f} seconds")
+    click.echo(f"clusters  {_N_CLUSTERS}, with {', '.join(map(str, sizes))} rows")
+    click.echo(
+        f"set aside {len(outliers)} rows, "
+        f"{n_found} of the {_N_PLANTED} planted ones among them"
+    )
+    click.echo(f"labels    {labels_path}")
+    click.echo(f"report    {report_path}")
+
+
+def _demo_data(seed: int) -> _DemoData:
+    """Make round groups, and rows strewn over a box that is wider than all of them."""
+    import numpy as np
+    from sklearn.datasets import make_blobs
+
+    groups, _ = make_blobs(
+        2000, n_features=8, centers=_N_CLUSTERS, center_box=(-10, 10), random_state=seed
+    )
+    rng = np.random.default_rng(seed)
+    strewn = rng.uniform(-25, 25, size=(_N_PLANTED, 8))
+    order = rng.permutation(len(groups) + _N_PLANTED)
+    return _DemoData(
+        X=np.concatenate([groups, strewn])[order],
+        planted=np.flatnonzero(order >= len(groups)),
+        feature_names=[f"x{column}" for column in range(8)],
+        story=f"{_N_CLUSTERS} round groups, and {_N_PLANTED} planted outliers",
+    )
+
+
+def _labels_csv(model) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text)
+    writer.writerow(["row", "label", "nearest_label", "outlier_score"])
+    writer.writerows(
+        zip(
+            range(len(model.labels_)),
+            model.labels_.tolist(),
+            model.nearest_labels_.tolist(),
+            model.outlier_scores_.tolist(),
+            strict=True,
+        )
+    )
+    return text.getvalue()
