@@ -98,11 +98,17 @@ def test_unknown_categorical_columns(X, columns, message):
 @pytest.mark.parametrize(
     ("labels", "message"),
     [
-        ([[0, 1], [1, -2]], r"X holds -2; labels should be whole numbers from 0 up"),
-        ([[0, 1], [1, 0.5]], r"X holds 0\.5; labels should be whole numbers"),
-        ([[0, 1], [-1, -1]], r"X has 1 rows without any label, the first is row 1"),
-        ([["a", "b"]], r"X should hold whole numbers, one label per row"),
-        (np.zeros((0, 2)), r"X has shape \(0, 2\); it should be"),
+        (
+            [[0, 1], [1, -2]],
+            r"partitions holds -2; labels should be whole numbers from 0 up",
+        ),
+        ([[0, 1], [1, 0.5]], r"partitions holds 0\.5; labels should be whole numbers"),
+        (
+            [[0, 1], [-1, -1]],
+            r"partitions has 1 rows without any label, the first is row 1",
+        ),
+        ([["a", "b"]], r"partitions should hold whole numbers, one label per row"),
+        (np.zeros((0, 2)), r"partitions has shape \(0, 2\); it should be"),
     ],
 )
 def test_label_matrix(labels, message):
@@ -121,6 +127,18 @@ def test_label_matrix(labels, message):
 def test_weights(X, weights, message):
     with pytest.raises(ValueError, match=message):
         COR(2).fit(X, sample_weight=weights)
+
+
+def test_number_of_partitions_at_predict():
+    labels = np.array([[0, 0, 1], [1, 1, 0], [0, 1, 1]])
+    model = COR(2, n_outliers=0).fit_partitions(labels)
+    with pytest.raises(ValueError, match="X has 2 partitions but COR was fitted on 3"):
+        model.predict(labels[:, :2])
+
+
+def test_no_threads(X):
+    with pytest.raises(ValueError, match="n_jobs=0 should be a number of threads"):
+        COR(2, n_jobs=0).fit(X)
 
 
 @pytest.mark.parametrize("k_range", [(3,), (5, 2), (0, 4), (2.5, 4)])

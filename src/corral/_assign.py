@@ -1,6 +1,7 @@
 """Nearest centres for a tile of rows, in many K-means runs at once."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -12,9 +13,8 @@ from corral._tiles import Tile
 # groups of at most this many values.
 _CLOSE_CALL_VALUES = 2**20
 
-# Centres are packed in groups of about this many values, to need little room beside
-# them.
-_PACKED_VALUES = 2**20
+# Centres are packed in strips of about this many values, to stay in the cache.
+_PACKED_VALUES = 2**17
 
 # Where more than this share of the labels of a tile is in doubt, the whole tile is
 # done again in float64, which costs about twice a product in float32.
@@ -58,15 +58,17 @@ class Layout:
         self.label_dtype = np.min_scalar_type(
             3 * int(n_clusters.max(initial=0)) ** 2 // 2
         )
-        borders = np.flatnonzero(np.diff(n_clusters, prepend=-1, append=-1))
-        n_runs_of_group = np.diff(borders)
-        n_cells_of_group = n_runs_of_group * n_clusters[borders[:-1]]
-        first_cells = np.cumsum(n_cells_of_group) - n_cells_of_group
+        is_first = np.ones(self.n_runs, dtype=bool)
+        np.not_equal(n_clusters[1:], n_clusters[:-1], out=is_first[1:])
+        first_runs = np.flatnonzero(is_first)
+        sizes = n_clusters[first_runs]
+        n_runs_of_group = np.bincount(np.cumsum(is_first) - 1)
+        first_cells = np.cumsum(n_runs_of_group * sizes) - n_runs_of_group * sizes
         self.groups = [
             Group(size, slice(run, run + n_runs), slice(cell, cell + size * n_runs))
             for size, run, n_runs, cell in zip(
-                n_clusters[borders[:-1]].tolist(),
-                borders[:-1].tolist(),
+                sizes.tolist(),
+                first_runs.tolist(),
                 n_runs_of_group.tolist(),
                 first_cells.tolist(),
                 strict=True,
@@ -75,7 +77,7 @@ class Layout:
         # Cell k of run j is number first[j] + k * step[j].
         self._step = np.repeat(n_runs_of_group, n_runs_of_group)
         self._first = np.arange(self.n_runs) + np.repeat(
-            first_cells - borders[:-1], n_runs_of_group
+            first_cells - first_runs, n_runs_of_group
         )
         runs = np.repeat(np.arange(self.n_runs), n_clusters)
         labels = np.arange(self.n_cells) - np.repeat(
@@ -130,13 +132,15 @@ class PackedCenters:
     half_norms : ndarray of shape (n_cells,)
         ``|c|^2 / 2`` in float64, zero for cosine, infinite for a cell not in use.
     matrix : ndarray of shape (n_cells, n_features + 2), transposed for sparse rows
-        Centres, biases and error bounds in the precision of the product.
+        Centres, biases and error bounds in the precision of the product; only of the
+        stale cells if there is a cache.
     least_norm : float
         The largest over the runs of the norm of the run's centre next to the origin.
     n_terms : int
         How many products are added up in a score at most: the number of features or
         of a sparse row's values.
     is_sparse : bool
+    cache : ScoreCache or None
     """
 
     layout: Layout
@@ -147,6 +151,7 @@ class PackedCenters:
     least_norm: float
     n_terms: int
     is_sparse: bool
+    cache: "ScoreCache | None" = None
 
     @classmethod
     def pack(
@@ -159,40 +164,35 @@ class PackedCenters:
         n_terms: int,
         is_sparse: bool,
         dtype=np.float32,
+        cache: "ScoreCache | None" = None,
     ) -> "PackedCenters":
         """Pack centres; the parameters are the attributes of the same names."""
-        n_features = centers.shape[1]
-        gamma = _rounding_bound(n_terms, dtype)
-        matrix = np.empty((len(places), n_features + 2), dtype=dtype)
-        if is_sparse:
-            matrix = np.empty((n_features + 2, len(places)), dtype=dtype)
-        by_cell = matrix.T if is_sparse else matrix
-        norms = np.empty(len(places))
-        step = max(_PACKED_VALUES // n_features, 1)
-        for start in range(0, len(places), step):
-            part = slice(start, start + step)
-            here = centers[places[part]]
-            norms[part] = np.sqrt(np.einsum("ij,ij->i", here, here, dtype=np.float64))
-            with np.errstate(over="ignore"):
-                by_cell[part, :n_features] = here
-        in_use = np.isfinite(half_norms)
-        with np.errstate(over="ignore", invalid="ignore"):
-            by_cell[:, n_features] = -(1 - gamma) * half_norms
-            by_cell[:, n_features + 1] = gamma * norms
-        if not in_use.all():
-            by_cell[~in_use] = 0
-            by_cell[~in_use, n_features] = -np.finfo(dtype).max / 8
-        least_norm = _largest_least_norm(layout, np.where(in_use, norms, np.inf))
+        to_pack = slice(None) if cache is None else cache.is_stale[places]
+        matrix = _pack_matrix(
+            centers, places[to_pack], half_norms[to_pack], n_terms, is_sparse, dtype
+        )
         return cls(
             layout=layout,
             centers=centers,
             places=places,
             half_norms=half_norms,
             matrix=matrix,
-            least_norm=least_norm,
+            least_norm=_largest_least_norm(layout, half_norms),
             n_terms=n_terms,
             is_sparse=is_sparse,
+            cache=cache,
         )
+
+    def score(self, tile: Tile, out: np.ndarray) -> None:
+        """Write the scores of a tile's rows, of shape (n_cells, n_rows)."""
+        augmented = tile.augment(self.matrix.dtype)
+        if self.cache is not None:
+            self.cache.scores(augmented @ self.matrix, self.places, tile, out)
+        elif self.is_sparse:
+            out[:] = (augmented @ self.matrix).T
+        else:
+            with np.errstate(invalid="ignore", over="ignore"):
+                np.matmul(self.matrix, augmented.T, out=out)
 
     def widen(self) -> "PackedCenters":
         """Return the same centres, packed for products in float64."""
@@ -207,6 +207,7 @@ class PackedCenters:
         )
 
 
+@lru_cache
 def _rounding_bound(n_terms: int, dtype) -> float:
     """Bound the error of a score, relative to |x||c| + |c|^2 / 2.
 
@@ -230,9 +231,84 @@ def half_squared_norms(
     return np.where(in_use, squares / 2, np.inf)
 
 
-def _largest_least_norm(layout: Layout, norms: np.ndarray) -> float:
+def _pack_matrix(
+    centers: np.ndarray,
+    places: np.ndarray,
+    half_norms: np.ndarray,
+    n_terms: int,
+    is_sparse: bool,
+    dtype,
+) -> np.ndarray:
+    """Return the matrix of :class:`PackedCenters` for some of the centres."""
+    n_features = centers.shape[1]
+    gamma = _rounding_bound(n_terms, dtype)
+    matrix = np.empty((len(places), n_features + 2), dtype=dtype)
+    if is_sparse:
+        matrix = np.empty((n_features + 2, len(places)), dtype=dtype)
+    by_cell = matrix.T if is_sparse else matrix
+    squares = np.zeros(len(places))
+    step = max(_PACKED_VALUES // max(len(places), 1), 1)
+    for start in range(0, n_features, step):
+        strip = slice(start, min(start + step, n_features))
+        here = centers[:, strip][places]
+        squares += np.einsum("ij,ij->i", here, here, dtype=np.float64)
+        with np.errstate(over="ignore"):
+            by_cell[:, strip] = here
+    with np.errstate(over="ignore", invalid="ignore"):
+        by_cell[:, n_features] = -(1 - gamma) * half_norms
+        by_cell[:, n_features + 1] = gamma * np.sqrt(squares)
+    in_use = np.isfinite(half_norms)
+    if not in_use.all():
+        by_cell[~in_use] = 0
+        by_cell[~in_use, n_features] = -np.finfo(dtype).max / 8
+    return matrix
+
+
+class ScoreCache:
+    """Scores of all rows for all cells, from one iteration to the next.
+
+    A centre whose cell neither lost nor gained a row has not moved, so its scores
+    still hold: towards the end, those are most of them. Worth its memory where a
+    product costs much more than a copy, which is so for sparse rows.
+
+    Parameters
+    ----------
+    n_cells, n_rows : int
+
+    Attributes
+    ----------
+    is_stale : ndarray of shape (n_cells,), bool
+        Cells whose centres have moved since their scores were computed.
+    """
+
+    def __init__(self, n_cells: int, n_rows: int) -> None:
+        self._scores = np.empty((n_cells, n_rows), dtype=np.float32)
+        self.is_stale = np.ones(n_cells, dtype=bool)
+
+    def scores(
+        self, fresh: np.ndarray, cells: np.ndarray, tile: Tile, out: np.ndarray
+    ) -> None:
+        """Put in the scores of the stale cells and write out those of all cells.
+
+        Parameters
+        ----------
+        fresh : ndarray of shape (n_rows, n_stale)
+        cells : ndarray of shape (n_cells,)
+        tile : Tile
+        out : ndarray of shape (n_cells, n_rows)
+        """
+        here = self._scores[:, tile.start : tile.stop]
+        here[cells[self.is_stale[cells]]] = fresh.T
+        np.take(here, cells, axis=0, out=out)
+
+
+def _largest_least_norm(layout: Layout, half_norms: np.ndarray) -> float:
+    """Return the largest over the runs of their smallest norm of a centre in use."""
+    if not half_norms[np.isfinite(half_norms)].any():
+        # Spherical: all centres have unit length, or are zero.
+        return 1.0
     least = np.full(layout.n_runs, np.inf)
-    np.minimum.at(least, layout.run_of_cell, norms)
+    np.minimum.at(least, layout.run_of_cell, np.sqrt(2 * half_norms))
     return float(least.max(initial=0.0))
 
 
@@ -343,12 +419,7 @@ def _assign_where_certain(
 ) -> np.ndarray:
     """Fill the workspace; return where in its flat labels there is no label yet."""
     workspace.shape_for(packed.layout, tile.stop - tile.start)
-    augmented = tile.augment(packed.matrix.dtype)
-    if packed.is_sparse:
-        workspace.scores[:] = (augmented @ packed.matrix).T
-    else:
-        with np.errstate(invalid="ignore", over="ignore"):
-            np.matmul(packed.matrix, augmented.T, out=workspace.scores)
+    packed.score(tile, workspace.scores)
     for group in workspace.groups:
         np.maximum.reduce(group.scores, axis=0, out=group.best)
     with np.errstate(over="ignore"):

@@ -326,26 +326,13 @@ class COR(
         self : COR
             The fitted estimator.
         """
-        features, given = self._read(X, extra_partitions, reset=True)
-        weights = read_sample_weight(sample_weight, features)
-        n_outliers = count_outliers(
-            self.n_outliers, self.contamination, features.n_samples, self.n_clusters
+        self._is_precomputed = isinstance(self.partitions, str) and (
+            self.partitions == "precomputed"
         )
-        streams = make_streams(self.random_state)
-        with use_threads(self.n_jobs) as threads:
-            partitioner, columns = self._fit_partitions(
-                features, given, weights, streams, threads
-            )
-            codes = partitioner.open(features.numbers, columns).encode(threads)
-            logger.info("%d rows have %d codes", features.n_samples, len(codes.rows))
-            fusion = self._fuse(codes, n_outliers, weights, streams, threads)
-            self._set_results(partitioner, codes, fusion, n_outliers)
-            if features.numbers is not None:
-                self.cluster_centers_ = _mean_rows(
-                    features.numbers, self.labels_, weights, self.n_clusters, threads
-                )
-        return self
+        features, given = self._read(X, extra_partitions, reset=True)
+        return self._fit(features, given, sample_weight)
 
+    @_fit_context(prefer_skip_nested_validation=False)
     def fit_partitions(self, partitions, sample_weight=None):
         """Find clusters and outliers from partitions that are there already.
 
@@ -361,12 +348,9 @@ class COR(
         self : COR
             The fitted estimator. :meth:`predict` and its kin take labels as well.
         """
-        chosen = self.partitions
-        try:
-            self.partitions = "precomputed"
-            return self.fit(partitions, sample_weight=sample_weight)
-        finally:
-            self.partitions = chosen
+        self._is_precomputed = True
+        features, given = self._read_labels(partitions, "partitions", reset=True)
+        return self._fit(features, given, sample_weight)
 
     def fit_predict(self, X, y=None, **fit_params):
         """Find clusters and outliers and return ``labels_``.
@@ -424,11 +408,10 @@ class COR(
         """
         check_is_fitted(self)
         features, given = self._read(X, extra_partitions, reset=False)
-        columns = [
-            _clusterer_column(each.predict(features.numbers))
-            for each in self._partitioner.clusterers
+        found = [
+            each.predict(features.numbers) for each in self._partitioner.clusterers
         ]
-        columns += [clean_labels(column) for column in features.categories] + given
+        columns = _all_columns(found, features, given)
         if len(columns) != len(self._partitioner.columns.known):
             raise ValueError(
                 "extra_partitions was given to fit, so it is needed here as well, with "
@@ -492,19 +475,10 @@ class COR(
 
     def _read(self, X, extra_partitions, *, reset: bool) -> tuple[Features, list]:
         """Check the input; return the features and the columns of given labels."""
-        given = []
-        if reset:
-            self._is_precomputed = isinstance(self.partitions, str) and (
-                self.partitions == "precomputed"
-            )
         if self._is_precomputed:
-            labels = read_label_matrix(X, name="X")
-            given = [(column, column == -1) for column in labels.T]
-            features = Features(None, [], len(labels))
-            if reset:
-                self.n_features_in_ = labels.shape[1]
+            features, given = self._read_labels(X, "X", reset=reset)
         else:
-            features = read_features(self, X, reset=reset)
+            features, given = read_features(self, X, reset=reset), []
         if extra_partitions is not None:
             labels = read_label_matrix(extra_partitions, name="extra_partitions")
             if len(labels) != features.n_samples:
@@ -512,8 +486,41 @@ class COR(
                     f"extra_partitions has {len(labels)} rows but X has "
                     f"{features.n_samples}."
                 )
-            given += [(column, column == -1) for column in labels.T]
+            given = given + _label_columns(labels)
         return features, given
+
+    def _read_labels(self, X, name: str, *, reset: bool) -> tuple[Features, list]:
+        """Check a matrix of labels that takes the place of the features."""
+        labels = read_label_matrix(X, name=name)
+        if reset:
+            self.n_features_in_ = labels.shape[1]
+        elif labels.shape[1] != self.n_features_in_:
+            raise ValueError(
+                f"{name} has {labels.shape[1]} partitions but COR was fitted on "
+                f"{self.n_features_in_}."
+            )
+        return Features(None, [], len(labels)), _label_columns(labels)
+
+    def _fit(self, features: Features, given: list, sample_weight):
+        """Do the four stages."""
+        weights = read_sample_weight(sample_weight, features)
+        n_outliers = count_outliers(
+            self.n_outliers, self.contamination, features.n_samples, self.n_clusters
+        )
+        streams = make_streams(self.random_state)
+        with use_threads(self.n_jobs) as threads:
+            partitioner, columns = self._fit_partitions(
+                features, given, weights, streams, threads
+            )
+            codes = partitioner.open(features.numbers, columns).encode(threads)
+            logger.info("%d rows have %d codes", features.n_samples, len(codes.rows))
+            fusion = self._fuse(codes, n_outliers, weights, streams, threads)
+            self._set_results(partitioner, codes, fusion, n_outliers)
+            if features.numbers is not None:
+                self.cluster_centers_ = _mean_rows(
+                    features.numbers, self.labels_, weights, self.n_clusters, threads
+                )
+        return self
 
     def _fit_partitions(
         self,
@@ -527,7 +534,7 @@ class COR(
         rng = streams.partitions
         runs = None
         clusterers: list[FittedClusterer] = []
-        columns: list = []
+        found: list[np.ndarray] = []
         use_kmeans, base, others = _sort_partitions(self.partitions)
         if features.numbers is not None:
             settings = self._kmeans_settings(features)
@@ -542,8 +549,7 @@ class COR(
                 clusterers, found = fit_clusterers(
                     others, features.numbers, weights, rng
                 )
-            columns = [_clusterer_column(labels) for labels in found]
-        columns += [clean_labels(column) for column in features.categories] + given
+        columns = _all_columns(found, features, given)
         partitioner = Partitioner(runs, clusterers, LabelColumns.fit(columns))
         return partitioner, columns
 
@@ -659,9 +665,16 @@ def _sort_partitions(partitions) -> tuple[bool, object, list]:
     return "kmeans" in partitions, None, others
 
 
-def _clusterer_column(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    labels = np.asarray(labels)
-    return labels, labels == -1
+def _label_columns(labels: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Return the columns of a label matrix, and where in each there is no label."""
+    return [(column, column == -1) for column in labels.T]
+
+
+def _all_columns(found: list, features: Features, given: list) -> list:
+    """Return the label columns of clusterers, categorical features and the user."""
+    columns = [(labels, labels == -1) for labels in map(np.asarray, found)]
+    columns += [clean_labels(column) for column in features.categories]
+    return columns + given
 
 
 def _mean_rows(

@@ -9,6 +9,7 @@ from corral._assign import (
     AssignWorkspace,
     Layout,
     PackedCenters,
+    ScoreCache,
     Selection,
     assign_sweep,
     half_squared_norms,
@@ -25,8 +26,14 @@ _MANY_CHANGES = 0.08
 # Rows that changed are gathered over tiles up to this many before the sums follow.
 _GATHERED_ROWS = 4096
 
-# Centres are set in groups of about this many values, to need little room beside them.
-_UPDATED_VALUES = 2**20
+# So few moves are carried out one by one; making a sparse matrix would take longer.
+_FEW_MOVES = 1000
+
+# Scores of sparse rows are kept up to this many.
+_MAX_CACHED_SCORES = 2**24
+
+# Centres are set in groups of about this many values, to stay in the cache.
+_UPDATED_VALUES = 2**16
 
 
 class LloydRuns:
@@ -89,6 +96,9 @@ class LloydRuns:
         self.centers = self._mask(starts, slice(None))
         in_use = ~_repeated_starts(self.centers, layout.run_of_cell)
         self.half_norms = half_squared_norms(self.centers, in_use, spherical=spherical)
+        self._cache = None
+        if tiles.is_sparse and layout.n_cells * tiles.n_rows <= _MAX_CACHED_SCORES:
+            self._cache = ScoreCache(layout.n_cells, tiles.n_rows)
         # Cells whose sums have changed since their centres were set.
         self._touched = np.zeros(layout.n_cells, dtype=bool)
         # No label is as large as this one: at first, every row has to change.
@@ -127,6 +137,7 @@ class LloydRuns:
             self.half_norms[selection.cells],
             n_terms=self._tiles.n_terms,
             is_sparse=self._tiles.is_sparse,
+            cache=self._cache,
         )
 
     def _workspace(self, number: int) -> AssignWorkspace:
@@ -156,7 +167,7 @@ class LloydRuns:
                 n_changed = np.count_nonzero(changed)
                 if n_changed == 0:
                     continue
-                if n_changed > _MANY_CHANGES * changed.size and not tile.is_sparse:
+                if n_changed > _MANY_CHANGES * changed.size:
                     self._move_many(tile, active, old, labels)
                 else:
                     self._gather_moves(moves, tile, active.runs, old, labels, changed)
@@ -165,6 +176,8 @@ class LloydRuns:
             self._carry_out(moves)
 
         threads.share(len(self._tiles), work)
+        if self._cache is not None:
+            self._cache.is_stale[active.cells] = False
         return any_changed
 
     def _move_many(
@@ -176,16 +189,17 @@ class LloydRuns:
     ) -> None:
         """Update the sums by a product of the tile with all changes of its labels."""
         parts = self._grid.split(self._weigh(tile, slice(None)))
-        change = np.empty((active.layout.n_cells, parts.shape[1]))
+        self._touched[active.cells] = True
         for group in active.layout.groups:
             labels = np.arange(group.n_clusters, dtype=new.dtype)[:, None, None]
             enters = new[group.runs] == labels
             leaves = old[group.runs] == labels
-            sign = np.subtract(enters, leaves, dtype=np.float64)
-            np.matmul(sign.reshape(-1, len(parts)), parts, out=change[group.cells])
-        with self._lock:
-            self._sums[active.cells] += change
-            self._touched[active.cells] = True
+            signs = np.subtract(enters, leaves, dtype=np.float64)
+            signs = signs.reshape(-1, parts.shape[0])
+            # Dense signs: with so many, even sparse rows are added up faster this way.
+            change = (parts.T @ signs.T).T if tile.is_sparse else signs @ parts
+            with self._lock:
+                self._sums[active.cells[group.cells]] += change
 
     def _gather_moves(
         self,
@@ -220,10 +234,17 @@ class LloydRuns:
         """Update the sums by a sparse product with the gathered rows."""
         if moves.n_rows == 0:
             return
-        signs, weighed = moves.drain(self._layout.n_cells)
-        change = signs @ self._grid.split(weighed)
+        cells, rows, signs, weighed = moves.drain()
+        parts = self._grid.split(weighed)
+        if len(cells) <= _FEW_MOVES and not sparse.issparse(parts):
+            with self._lock:
+                self._touched[cells] = True
+                np.add.at(self._sums, cells, signs[:, None] * parts[rows])
+            return
+        shape = (self._layout.n_cells, parts.shape[0])
+        change = sparse.coo_array((signs, (cells, rows)), shape=shape) @ parts
         with self._lock:
-            self._touched[signs.coords[0]] = True
+            self._touched[cells] = True
             if sparse.issparse(change):
                 _add_sparse(self._sums, change)
             else:
@@ -249,6 +270,8 @@ class LloydRuns:
             squares = np.einsum("ij,ij->i", steps, steps, dtype=np.float64)
             np.add.at(moves, self._layout.run_of_cell[cells], squares)
             self.centers[cells] = means
+            if self._cache is not None:
+                self._cache.is_stale[cells] = True
             self.half_norms[cells] = half_squared_norms(
                 means, filled, spherical=self._spherical
             )
@@ -358,8 +381,8 @@ class _Moves:
         self._leaving.append((leave[0], leave[1] + self.n_rows))
         self.n_rows += weighed.shape[0]
 
-    def drain(self, n_cells: int) -> tuple[sparse.coo_array, object]:
-        """Return the signs, of shape (n_cells, n_rows), and the rows; start anew."""
+    def drain(self) -> tuple:
+        """Return cells, places of rows and signs of all moves, and the rows; clear."""
         cells, rows = (
             np.concatenate(part)
             for part in zip(*self._entering, *self._leaving, strict=True)
@@ -368,9 +391,8 @@ class _Moves:
         signs[sum(len(pair[0]) for pair in self._entering) :] = -1
         stack = sparse.vstack if sparse.issparse(self._weighed[0]) else np.concatenate
         weighed = stack(self._weighed)
-        signs = sparse.coo_array((signs, (cells, rows)), shape=(n_cells, self.n_rows))
         self.clear()
-        return signs, weighed
+        return cells, rows, signs, weighed
 
 
 def _add_sparse(sums: np.ndarray, change: sparse.csr_array) -> None:

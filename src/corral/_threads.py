@@ -109,6 +109,10 @@ def _count_cores() -> int:
 
 
 def _count_threads(n_jobs: int | None, n_blas_threads: int) -> int:
+    if n_jobs == 0:
+        raise ValueError(
+            "n_jobs=0 should be a number of threads, -1 for all cores, or None."
+        )
     if n_jobs is None:
         return max(1, min(n_blas_threads, _count_cores()))
     if n_jobs < 0:

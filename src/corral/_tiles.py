@@ -202,8 +202,7 @@ class Tiles:
 
     def keep(self) -> "Tiles":
         """Keep tiles ready from now on if they are small; for repeated sweeps."""
-        width = 1 if self.is_sparse else self.n_features + 2
-        if self.n_rows * width <= _MAX_KEPT_VALUES:
+        if self.n_rows * (self.n_terms + 2) <= _MAX_KEPT_VALUES:
             self._kept = {}
         return self
 
