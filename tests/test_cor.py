@@ -15,7 +15,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from corral import COR, CORDetector, _codes, _fusion, _partitions, _tiles
+from corral import COR, CORDetector, _codes, _fusion, _kmeans_runs, _partitions
 from tests.conftest import plant
 from tests.slow_twins import same_clustering
 
@@ -142,7 +142,8 @@ def test_number_of_threads_changes_nothing(n_jobs, max_samples):
 def test_size_of_blocks_changes_nothing(monkeypatch, rows):
     X = np.random.default_rng(0).normal(size=(1500, 4)).astype(np.float32)
     expected = make().fit(X)
-    monkeypatch.setattr(_tiles, "MAX_TILE_ROWS", rows)
+    monkeypatch.setattr(_kmeans_runs, "MAX_TILE_ROWS", rows)
+    monkeypatch.setattr(_kmeans_runs, "MAX_LLOYD_TILE_ROWS", rows)
     monkeypatch.setattr(_partitions, "_BLOCK_ROWS", rows)
     monkeypatch.setattr(_fusion, "_BLOCK_SLOTS", rows)
     model = make().fit(X)

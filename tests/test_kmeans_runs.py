@@ -6,7 +6,7 @@ from scipy import sparse
 from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
 
-from corral import _kmeans_runs, _lloyd, _tiles
+from corral import _kmeans_runs, _lloyd
 from corral._assign import Layout
 from corral._blocks import ArrayRows
 from corral._kmeans_runs import KMeansSettings, fit_kmeans_runs
@@ -55,7 +55,7 @@ def run_from(X, starts, weights=None, **options):
     """Run Lloyd's algorithm once from these centres; return labels and centres."""
     rows = ArrayRows(X)
     space = RowSpace("euclidean", None, 1.0, X.dtype)
-    tiles = Tiles(rows, space, len(starts)).keep()
+    tiles = Tiles(rows, space, len(starts), 100).keep()
     runs = LloydRuns(tiles, weights, Layout(np.array([len(starts)])), starts, **options)
     with use_threads(1) as threads:
         runs.run(300, np.zeros(1), threads)
@@ -176,7 +176,8 @@ def test_groups_of_runs_give_what_one_group_gives(X, monkeypatch):
 def test_threads_and_tiles_change_no_bit(X, monkeypatch, n_jobs, tile_rows, dtype):
     X = X.astype(dtype)
     expected = fit_runs(X)
-    monkeypatch.setattr(_tiles, "MAX_TILE_ROWS", tile_rows)
+    monkeypatch.setattr(_kmeans_runs, "MAX_TILE_ROWS", tile_rows)
+    monkeypatch.setattr(_kmeans_runs, "MAX_LLOYD_TILE_ROWS", tile_rows)
     runs = fit_runs(X, n_jobs=n_jobs)
     np.testing.assert_array_equal(runs.centers, expected.centers)
     np.testing.assert_array_equal(label_rows(runs, X), label_rows(expected, X))

@@ -20,6 +20,8 @@ _PACKED_VALUES = 2**17
 # done again in float64, which costs about twice a product in float32.
 _MANY_DOUBTS = 0.02
 
+_NONE = np.zeros(0, dtype=np.intp)
+
 
 class Group(NamedTuple):
     """Runs with the same number of clusters, side by side in a :class:`Layout`."""
@@ -429,7 +431,8 @@ def _assign_where_certain(
         _add_candidates(group)
     workspace.labels -= workspace.n_clusters
     # Unsigned: no candidate at all gives a large number as well.
-    return np.flatnonzero(workspace.labels >= workspace.n_clusters)
+    is_doubtful = workspace.labels >= workspace.n_clusters
+    return np.flatnonzero(is_doubtful) if is_doubtful.any() else _NONE
 
 
 def _add_candidates(group: _GroupViews) -> None:

@@ -1,5 +1,6 @@
 """Stage 3: K-means-- on codes, setting aside the samples that fit nowhere."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +15,9 @@ from corral._threads import Threads
 # cache; those of small sets of codes are kept from one iteration to the next.
 _BLOCK_SLOTS = 2**19
 _KEPT_SLOTS = 2**23
+
+# Restarts run side by side while codes times restarts are no more than this.
+_RESTART_CODES = 2**21
 
 
 @dataclass(frozen=True)
@@ -93,13 +97,59 @@ def fuse_codes(
     problem = _Problem(
         codes, divergence, settings, threads, sample_weight, cost_offsets
     )
-    best: Fusion | None = None
-    for stream in rng.spawn(settings.n_init):
-        fusion = problem.solve(problem.draw_start(stream))
-        if best is None or fusion.objective < best.objective:
-            best = fusion
+    best: _Restart | None = None
+    streams = rng.spawn(settings.n_init)
+    # Restarts share products, as many at a time as need little memory.
+    step = max(_RESTART_CODES // len(codes.rows), 1)
+    for first in range(0, len(streams), step):
+        starts = [problem.draw_start(each) for each in streams[first : first + step]]
+        for restart in problem.solve(starts):
+            if best is None or restart.objective < best.objective:
+                best = restart
     assert best is not None
-    return best
+    return best.to_fusion(codes)
+
+
+class _Restart:
+    """One restart of the fusion: where it is, and its best state so far."""
+
+    def __init__(self, centers: np.ndarray) -> None:
+        self.centers = centers
+        self.history: list[float] = []
+        self.is_done = False
+        self.converged = False
+        self._state: tuple[np.ndarray, np.ndarray, np.ndarray, SetAside] | None = None
+
+    @property
+    def objective(self) -> float:
+        """The lowest objective, which is the last one."""
+        return self.history[-1]
+
+    def note(
+        self, objective: float, labels: np.ndarray, costs: np.ndarray, aside: SetAside
+    ) -> None:
+        """Take note of an iteration, and of whether it was the last."""
+        if self.history and not objective < self.objective:
+            self.is_done = self.converged = True
+        # It can rise by rounding, or where samples have unequal weights: the state
+        # before was the best then.
+        if not self.history or objective <= self.objective:
+            self.history.append(objective)
+            self._state = (self.centers, labels, costs, aside)
+
+    def to_fusion(self, codes: Codes) -> Fusion:
+        """Return the outcome."""
+        assert self._state is not None
+        centers, labels, costs, aside = self._state
+        return Fusion(
+            centers=centers,
+            code_labels=labels,
+            code_costs=costs,
+            outliers=aside.list_samples(codes),
+            objective=self.objective,
+            history=np.array(self.history),
+            converged=self.converged,
+        )
 
 
 class _Problem:
@@ -116,46 +166,34 @@ class _Problem:
         self.weights = codes.weigh(sample_weight)
         self.n_codes = len(codes.rows)
         self._threads: Threads = threads
-        n_slots = codes.rows.size
         self._block_codes = max(_BLOCK_SLOTS // codes.rows.shape[1], 1)
         self._blocks = range(0, self.n_codes, self._block_codes)
-        self._kept: dict[int, sparse.csr_array] | None = (
-            {} if n_slots <= _KEPT_SLOTS else None
-        )
+        self._kept: dict[int, sparse.csr_array] | None = None
+        if codes.rows.size <= _KEPT_SLOTS:
+            self._kept = {}
 
-    def solve(self, centers: np.ndarray) -> Fusion:
-        """Iterate from these centres until the objective rests."""
-        history: list[float] = []
-        converged = False
-        best: tuple | None = None
+    def solve(self, starts: list[np.ndarray]) -> list[_Restart]:
+        """Iterate from each of these centres until the objective rests."""
+        restarts = [_Restart(centers) for centers in starts]
         for _ in range(self.settings.max_iter):
-            # Steps 5 to 7: distances, the o costliest aside, the rest to the nearest.
-            labels, costs = self.assign(centers)
-            aside = self.set_aside(costs)
-            kept = self.weights - aside.code_weights
-            objective = self.measure(costs, kept, aside)
-            if best is not None and not objective < history[-1]:
-                converged = True
-                if objective > history[-1]:
-                    # Rounding, or samples of unequal weight: the last step was no gain.
-                    break
-            history.append(objective)
-            best = (centers, labels, costs, aside)
-            if converged:
+            active = [each for each in restarts if not each.is_done]
+            if not active:
                 break
-            # Step 8: the mean of each cluster. An emptied one is refilled first.
-            centers = self.update(self.refill(labels, costs, kept), kept, centers)
-        assert best is not None
-        centers, labels, costs, aside = best
-        return Fusion(
-            centers=centers,
-            code_labels=labels,
-            code_costs=costs,
-            outliers=aside.list_samples(self.codes),
-            objective=history[-1],
-            history=np.array(history),
-            converged=converged,
-        )
+            # Steps 5 to 7: distances, the o costliest aside, the rest to the nearest.
+            all_labels, all_costs = self.assign([each.centers for each in active])
+            to_update = []
+            for restart, labels, costs in zip(
+                active, all_labels, all_costs, strict=True
+            ):
+                aside = self.set_aside(costs)
+                kept = self.weights - aside.code_weights
+                restart.note(self.measure(costs, kept, aside), labels, costs, aside)
+                if not restart.is_done:
+                    # An emptied cluster is refilled before the means are taken.
+                    to_update.append((restart, self.refill(labels, costs, kept), kept))
+            # Step 8: the mean of each cluster.
+            self.update(to_update)
+        return restarts
 
     def one_hot(self, start: int) -> sparse.csr_array:
         """Return the one-hot rows of the block that begins with code ``start``."""
@@ -167,17 +205,32 @@ class _Problem:
             self._kept[start] = block
         return block
 
-    def assign(self, centers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the nearest cluster of each code and the cost of the code there."""
-        table = self.divergence.cost_table(centers, self.codes.book)
-        labels = np.empty(self.n_codes, dtype=np.int32)
-        costs = np.empty(self.n_codes)
+    def assign(self, all_centers: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+        """Return the nearest cluster of each code and the cost of the code there.
+
+        Parameters
+        ----------
+        all_centers : list of ndarray of shape (n_clusters, n_slots)
+            Of one or more restarts.
+
+        Returns
+        -------
+        labels, costs : ndarray of shape (n_restarts, n_codes)
+        """
+        tables = [
+            self.divergence.cost_table(centers, self.codes.book)
+            for centers in all_centers
+        ]
+        table = np.concatenate(tables, axis=1)
+        labels = np.empty((len(tables), self.n_codes), dtype=np.int32)
+        costs = np.empty((len(tables), self.n_codes))
 
         def work(start: int) -> None:
             here = slice(start, start + self._block_codes)
             block_costs = self.one_hot(start) @ table
-            labels[here] = block_costs.argmin(axis=1)
-            costs[here] = block_costs.min(axis=1)
+            block_costs = block_costs.reshape(len(block_costs), len(tables), -1)
+            labels[:, here] = block_costs.argmin(axis=2).T
+            costs[:, here] = block_costs.min(axis=2).T
 
         for _ in self._threads.map(work, self._blocks):
             pass
@@ -224,41 +277,55 @@ class _Problem:
             donors = donors[1:]
         return labels
 
-    def update(
-        self, labels: np.ndarray, kept: np.ndarray, centers: np.ndarray
-    ) -> np.ndarray:
-        """Return the mean of each cluster; that of an empty one stays as it is."""
-        memberships = np.zeros((self.n_codes, self.settings.n_clusters))
-        memberships[np.arange(self.n_codes), labels] = kept
-        return self.means(memberships, centers)
+    def update(self, members: list[tuple[_Restart, np.ndarray, np.ndarray]]) -> None:
+        """Set the centres of restarts to the means of their clusters.
 
-    def means(
-        self, memberships: np.ndarray, centers: np.ndarray | None = None
-    ) -> np.ndarray:
+        Parameters
+        ----------
+        members : list of tuples
+            A restart, the label of each code and how much of its weight is kept. The
+            centre of a cluster without any weight stays as it is.
+        """
+        if not members:
+            return
+        n_clusters = self.settings.n_clusters
+
+        def memberships(here: slice) -> np.ndarray:
+            n_codes = len(self.weights[here])
+            shares = np.zeros((n_codes, len(members), n_clusters))
+            for number, (_, labels, kept) in enumerate(members):
+                shares[np.arange(n_codes), number, labels[here]] = kept[here]
+            return shares.reshape(n_codes, -1)
+
+        all_means = self.means(memberships).reshape(len(members), n_clusters, -1)
+        for (restart, labels, kept), means in zip(members, all_means, strict=True):
+            filled = np.bincount(labels, kept, minlength=n_clusters) > 0
+            restart.centers = np.where(filled[:, None], means, restart.centers)
+
+    def means(self, memberships: Callable[[slice], np.ndarray]) -> np.ndarray:
         """Return the share of each label in each cluster.
 
         Parameters
         ----------
-        memberships : ndarray of shape (n_codes, n_clusters)
-            How much of each code's weight is in each cluster.
-        centers : ndarray of shape (n_clusters, n_slots), optional
-            What to return for clusters without weight.
+        memberships : callable
+            Given a slice of the codes, returns how much of each code's weight is in
+            each cluster, of shape (n_codes in the slice, n_clusters).
+
+        Returns
+        -------
+        shares : ndarray of shape (n_clusters, n_slots)
         """
         book = self.codes.book
 
         def work(start: int) -> np.ndarray:
             here = slice(start, start + self._block_codes)
-            return self.one_hot(start).T @ memberships[here]
+            return self.one_hot(start).T @ memberships(here)
 
         sums = sum(self._threads.map(work, self._blocks)).T
         sums = np.where(book.is_label, sums, 0)
         # A missing label counts neither for nor against any label of its partition.
         known = np.add.reduceat(sums, book.offsets, axis=1)[:, book.partition_of_slot]
-        shares = np.divide(sums, known, out=np.zeros_like(sums), where=known > 0)
-        if centers is not None:
-            empty = ~memberships.any(axis=0)
-            shares[empty] = centers[empty]
-        return shares
+        return np.divide(sums, known, out=np.zeros_like(sums), where=known > 0)
 
     def draw_start(self, rng: np.random.Generator) -> np.ndarray:
         """Draw centres to start from."""
@@ -283,7 +350,8 @@ def _start_random_partition(problem: _Problem, rng: np.random.Generator) -> np.n
     n_clusters = problem.settings.n_clusters
     counts = problem.codes.counts
     shares = rng.multinomial(counts, np.full(n_clusters, 1 / n_clusters))
-    return problem.means(shares * (problem.weights / counts)[:, None])
+    mean_weights = (problem.weights / counts)[:, None]
+    return problem.means(lambda here: shares[here] * mean_weights[here])
 
 
 def _start_random_codes(problem: _Problem, rng: np.random.Generator) -> np.ndarray:
@@ -302,17 +370,17 @@ def _start_kmeans_plusplus(problem: _Problem, rng: np.random.Generator) -> np.nd
     chances = problem.weights
     for _ in range(problem.settings.n_clusters):
         chosen.append(int(rng.choice(problem.n_codes, p=chances / chances.sum())))
-        _, costs = problem.assign(_centers_at(problem, np.array(chosen)))
+        _, costs = problem.assign([_centers_at(problem, np.array(chosen))])
         # Chosen codes cost next to nothing, but with a large eps not quite nothing.
-        costs[chosen] = 0
-        chances = problem.weights * costs
+        costs[0, chosen] = 0
+        chances = problem.weights * costs[0]
     return _centers_at(problem, np.array(chosen))
 
 
 def _centers_at(problem: _Problem, chosen: np.ndarray) -> np.ndarray:
-    memberships = np.zeros((problem.n_codes, len(chosen)))
-    memberships[chosen, np.arange(len(chosen))] = 1
-    return problem.means(memberships)
+    """Return centres that are codes themselves."""
+    slots = one_hot_rows(problem.codes.rows[chosen], problem.codes.book).toarray()
+    return np.where(problem.codes.book.is_label, slots, 0)
 
 
 _STARTS = {

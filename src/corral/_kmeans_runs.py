@@ -12,7 +12,12 @@ from corral._blocks import ArrayRows, RowSource
 from corral._lloyd import LloydRuns
 from corral._random import draw_seed
 from corral._threads import Threads
-from corral._tiles import RowSpace, Tiles
+from corral._tiles import (
+    MAX_LLOYD_TILE_ROWS,
+    MAX_TILE_ROWS,
+    RowSpace,
+    Tiles,
+)
 
 # Lloyd's algorithm runs on a small part of the rows first and then on ever larger
 # ones, starting from the centres of the part before. Most iterations are done where
@@ -81,7 +86,7 @@ class KMeansLabeller:
     """
 
     def __init__(self, runs: KMeansRuns, source: RowSource) -> None:
-        self._tiles = Tiles(source, runs.space, runs.layout.n_cells)
+        self._tiles = Tiles(source, runs.space, runs.layout.n_cells, MAX_TILE_ROWS)
         self._packed = PackedCenters.pack(
             runs.layout,
             runs.centers,
@@ -167,7 +172,7 @@ class _LadderStep(NamedTuple):
         threads: Threads,
     ) -> LloydRuns:
         """Run Lloyd's algorithm on these rows."""
-        tiles = Tiles(self.source, space, layout.n_cells).keep()
+        tiles = Tiles(self.source, space, layout.n_cells, MAX_LLOYD_TILE_ROWS).keep()
         lloyd = LloydRuns(
             tiles,
             self.weights,
