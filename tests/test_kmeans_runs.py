@@ -162,6 +162,15 @@ def test_sparse_is_dense(metric, seed):
     )
 
 
+def test_kept_scores_are_fresh_scores(monkeypatch):
+    X = np.random.default_rng(0).poisson(0.3, size=(300, 40)).astype(float)
+    expected = fit_runs(sparse.csr_array(X))
+    monkeypatch.setattr(_lloyd, "_MAX_CACHED_SCORES", 0)
+    np.testing.assert_array_equal(
+        fit_runs(sparse.csr_array(X)).centers, expected.centers
+    )
+
+
 def test_groups_of_runs_give_what_one_group_gives(X, monkeypatch):
     X = sparse.csr_array(np.abs(X))
     whole = fit_runs(X)
@@ -174,8 +183,11 @@ def test_groups_of_runs_give_what_one_group_gives(X, monkeypatch):
 @pytest.mark.parametrize("tile_rows", [64, 100, 6144])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_threads_and_tiles_change_no_bit(X, monkeypatch, n_jobs, tile_rows, dtype):
+    # Nor do the ways of adding up.
     X = X.astype(dtype)
     expected = fit_runs(X)
+    monkeypatch.setattr(_lloyd, "_FEW_MOVES", 50)
+    monkeypatch.setattr(_lloyd, "_GATHERED_ROWS", 30)
     monkeypatch.setattr(_kmeans_runs, "MAX_TILE_ROWS", tile_rows)
     monkeypatch.setattr(_kmeans_runs, "MAX_LLOYD_TILE_ROWS", tile_rows)
     runs = fit_runs(X, n_jobs=n_jobs)
