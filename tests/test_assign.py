@@ -15,14 +15,14 @@ from corral._assign import (
 from corral._tiles import RowSpace, Tile
 
 
-def pack(layout, centers, *, is_sparse=False, spherical=False, in_use=None):
+def pack(layout, centers, n_terms, *, is_sparse=False, spherical=False, in_use=None):
     in_use = np.ones(len(centers), bool) if in_use is None else in_use
     return PackedCenters.pack(
         layout,
         centers,
         np.arange(len(centers)),
         half_squared_norms(centers, in_use, spherical=spherical),
-        n_terms=centers.shape[1],
+        n_terms=n_terms,
         is_sparse=is_sparse,
     )
 
@@ -31,7 +31,9 @@ def assign(points, layout, centers, metric="euclidean", **options):
     """Label points that are in the row space already."""
     space = RowSpace(metric, None, 1.0, points.dtype)
     tile = Tile.of(0, points, space)
-    packed = pack(layout, centers, is_sparse=sparse.issparse(points), **options)
+    is_sparse = sparse.issparse(points)
+    n_terms = np.diff(points.indptr).max() if is_sparse else points.shape[1]
+    packed = pack(layout, centers, int(n_terms), is_sparse=is_sparse, **options)
     return assign_sweep(tile, packed, AssignWorkspace(layout, points.shape[0]))[
         0
     ].copy()
@@ -128,16 +130,33 @@ def test_doing_a_tile_again_in_float64_changes_no_label(monkeypatch, share):
     np.testing.assert_array_equal(assign(points, layout, centers + 1e4), expected)
 
 
-@pytest.mark.parametrize("scale", [1e300, 1e30, 1e-200])
-def test_values_beyond_float32_are_settled_in_float64(scale):
-    points, layout, centers = random_case(2, n_rows=40)
-    expected = plain_labels(points, layout, centers)
-    with np.errstate(over="ignore"):
-        # Squares of 1e300 are infinite in float64 as well; RowSpace scales such rows.
-        space = RowSpace.fit("euclidean", points * scale)
-    scaled = (points * scale) * space.scale
-    ratio = scaled[0, 0] / points[0, 0]
-    np.testing.assert_array_equal(assign(scaled, layout, centers * ratio), expected)
+@pytest.mark.parametrize(
+    ("dtype", "size"), [(np.float32, 1e20), (np.float64, 1e20), (np.float64, 1e200)]
+)
+def test_rows_beyond_float32_are_settled_in_float64(dtype, size):
+    # Their squares, or they themselves, are infinite in float32.
+    layout = Layout(np.array([2]))
+    points = np.array([[size], [-size], [0.9], [-0.9]], dtype=dtype)
+    labels = assign(points, layout, np.array([[-1.0], [1.0]], dtype=dtype))
+    np.testing.assert_array_equal(labels[0], [1, 0, 1, 0])
+
+
+def test_far_centre_of_one_run_leaves_the_others_alone():
+    layout = Layout(np.array([1, 2]))
+    centers = np.empty((3, 1))
+    centers[layout.cell(0, 0)] = 1e8
+    centers[layout.cell(1, np.arange(2))] = [[-1.0], [1.0]]
+    labels = assign(np.array([[0.9], [-0.9]]), layout, centers)
+    np.testing.assert_array_equal(labels[1], [1, 0])
+
+
+@pytest.mark.parametrize("scale", [1e300, 1e-300, 1e-310])
+def test_huge_and_tiny_rows_are_scaled(scale):
+    points = np.random.default_rng(0).normal(size=(40, 3)) * scale
+    space = RowSpace.fit("euclidean", points)
+    placed = space.place(points)
+    assert np.isfinite(placed).all()
+    assert 1e-12 < np.abs(placed).max() < 10
 
 
 def test_cell_not_in_use_wins_no_row():
@@ -146,6 +165,14 @@ def test_cell_not_in_use_wins_no_row():
     in_use[layout.cell(np.flatnonzero(layout.n_clusters > 1), 0)] = False
     labels = assign(points, layout, centers, in_use=in_use)
     assert (labels[layout.n_clusters > 1] != 0).all()
+
+
+def test_sparse_row_of_zeros_has_a_label():
+    layout = Layout(np.array([2]))
+    centers = np.eye(2, 3)
+    zeros = sparse.csr_array((2, 3))
+    labels = assign(zeros, layout, centers, metric="cosine", spherical=True)
+    np.testing.assert_array_equal(labels[0], [0, 0])
 
 
 def test_cosine_looks_at_the_angle_only():

@@ -6,8 +6,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from corral import COR, CORDetector
 
 ESTIMATORS = [
-    COR(n_clusters=3, n_partitions=20, n_init=2),
-    CORDetector(COR(n_clusters=2, n_partitions=20, n_init=2, random_state=0)),
+    COR(n_clusters=3, n_partitions=20),
+    CORDetector(COR(n_clusters=2, n_partitions=20, random_state=0)),
 ]
 
 # Scikit-learn exempts its KMeans from these for the same reason: the rows that a run

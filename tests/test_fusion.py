@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from corral import _fusion
+from corral import COR, _fusion
 from corral._codes import CodeBook
 from corral._divergences import COST_STEP, BernoulliKL
 from corral._fusion import FusionSettings, _Problem, fuse_codes
@@ -204,6 +204,14 @@ def test_zero_offsets_and_unit_weights_change_nothing(partitions):
         fusion, other = fuse(partitions, **options)
         np.testing.assert_array_equal(found, other)
         assert plain.objective == pytest.approx(fusion.objective)
+
+
+def test_kmeans_plusplus_where_all_others_cost_nothing():
+    # Rows with a missing label agree with the chosen one as far as they go.
+    labels = np.array([[0, 0], [0, -1], [-1, 0]])
+    model = COR(3, n_outliers=0, init="k-means++", n_init=5, random_state=0)
+    with pytest.raises(ValueError, match="clusters kept a row"):
+        model.fit_partitions(labels)
 
 
 def test_emptied_cluster_is_refilled():

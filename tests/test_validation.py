@@ -3,6 +3,8 @@
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.cluster import DBSCAN
+from sklearn.exceptions import NotFittedError
 
 from corral import COR
 
@@ -105,7 +107,7 @@ def test_unknown_categorical_columns(X, columns, message):
         ([[0, 1], [1, 0.5]], r"partitions holds 0\.5; labels should be whole numbers"),
         (
             [[0, 1], [-1, -1]],
-            r"partitions has 1 rows without any label, the first is row 1",
+            r"1 rows have no label in any partition, the first is row 1",
         ),
         ([["a", "b"]], r"partitions should hold whole numbers, one label per row"),
         (np.zeros((0, 2)), r"partitions has shape \(0, 2\); it should be"),
@@ -180,4 +182,24 @@ def test_failed_fit_leaves_the_model_unfitted(X):
     model = COR(2, n_outliers=100)
     with pytest.raises(ValueError, match="should be smaller"):
         model.fit(X)
-    assert not hasattr(model, "labels_")
+    with pytest.raises(NotFittedError):
+        model.predict(X)
+    # Nor does it keep the answers of an earlier fit.
+    model.set_params(n_outliers=3).fit(X)
+    with pytest.raises(ValueError, match="should be smaller"):
+        model.set_params(n_outliers=100).fit(X)
+    with pytest.raises(NotFittedError):
+        model.predict(X)
+
+
+def test_rows_that_no_clusterer_labels(X):
+    X[:2] = 1000
+    with pytest.raises(ValueError, match=r"2 rows have no label in any partition"):
+        COR(1, n_outliers=0, partitions=[DBSCAN(eps=5.0)]).fit(X)
+
+
+def test_outliers_with_all_the_weight(X):
+    weights = np.zeros(len(X))
+    weights[0] = 1
+    with pytest.raises(ValueError, match=r"outliers have all of sample_weight"):
+        COR(1, n_outliers=38, k_range=(3, 5)).fit(X, sample_weight=weights)

@@ -1,7 +1,7 @@
 """Nearest centres for a tile of rows, in many K-means runs at once."""
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -136,8 +136,8 @@ class PackedCenters:
     matrix : ndarray of shape (n_cells, n_features + 2), transposed for sparse rows
         Centres, biases and error bounds in the precision of the product; only of the
         stale cells if there is a cache.
-    least_norm : float
-        The largest over the runs of the norm of the run's centre next to the origin.
+    least_norms : ndarray of shape (n_runs,)
+        The norm of each run's centre next to the origin.
     n_terms : int
         How many products are added up in a score at most: the number of features or
         of a sparse row's values.
@@ -150,7 +150,7 @@ class PackedCenters:
     places: np.ndarray
     half_norms: np.ndarray
     matrix: np.ndarray
-    least_norm: float
+    least_norms: np.ndarray
     n_terms: int
     is_sparse: bool
     cache: "ScoreCache | None" = None
@@ -179,7 +179,7 @@ class PackedCenters:
             places=places,
             half_norms=half_norms,
             matrix=matrix,
-            least_norm=_largest_least_norm(layout, half_norms),
+            least_norms=_least_norms(layout, half_norms),
             n_terms=n_terms,
             is_sparse=is_sparse,
             cache=cache,
@@ -196,8 +196,14 @@ class PackedCenters:
             with np.errstate(invalid="ignore", over="ignore"):
                 np.matmul(self.matrix, augmented.T, out=out)
 
-    def widen(self) -> "PackedCenters":
-        """Return the same centres, packed for products in float64."""
+    @cached_property
+    def is_spherical(self) -> bool:
+        """Whether nearest means largest cosine."""
+        return _are_spherical(self.half_norms)
+
+    @cached_property
+    def wide(self) -> "PackedCenters":
+        """The same centres, packed for products in float64."""
         return self.pack(
             self.layout,
             self.centers,
@@ -304,14 +310,18 @@ class ScoreCache:
         np.take(here, cells, axis=0, out=out)
 
 
-def _largest_least_norm(layout: Layout, half_norms: np.ndarray) -> float:
-    """Return the largest over the runs of their smallest norm of a centre in use."""
-    if not half_norms[np.isfinite(half_norms)].any():
-        # Spherical: all centres have unit length, or are zero.
-        return 1.0
+def _are_spherical(half_norms: np.ndarray) -> bool:
+    """Tell whether centres count as of unit length, so that no term is left out."""
+    return not half_norms[np.isfinite(half_norms)].any()
+
+
+def _least_norms(layout: Layout, half_norms: np.ndarray) -> np.ndarray:
+    """Return the smallest norm of a centre in use, for each run."""
+    if _are_spherical(half_norms):
+        return np.ones(layout.n_runs)
     least = np.full(layout.n_runs, np.inf)
-    np.minimum.at(least, layout.run_of_cell, np.sqrt(2 * half_norms))
-    return float(least.max(initial=0.0))
+    np.minimum.at(least, layout.run_of_cell, half_norms)
+    return np.sqrt(2 * least)
 
 
 class AssignWorkspace:
@@ -336,8 +346,9 @@ class AssignWorkspace:
         self._labels = np.empty(layout.n_runs * tile_rows, layout.label_dtype)
         self._shaped_for: tuple[Layout, int] | None = None
 
-    def widen(self) -> "AssignWorkspace":
-        """Return a workspace of the same size for scores in float64."""
+    @cached_property
+    def wide(self) -> "AssignWorkspace":
+        """A workspace of the same size for scores in float64."""
         return AssignWorkspace(*self._made_for, dtype=np.float64)
 
     def shape_for(self, layout: Layout, n_rows: int) -> None:
@@ -404,8 +415,7 @@ def assign_sweep(
     """
     doubtful = _assign_where_certain(tile, packed, workspace)
     if len(doubtful) > _MANY_DOUBTS * workspace.labels.size:
-        packed = packed.widen()
-        workspace = workspace.widen()
+        packed, workspace = packed.wide, workspace.wide
         doubtful = _assign_where_certain(tile, packed, workspace)
     labels = workspace.labels
     if len(doubtful):
@@ -424,9 +434,10 @@ def _assign_where_certain(
     packed.score(tile, workspace.scores)
     for group in workspace.groups:
         np.maximum.reduce(group.scores, axis=0, out=group.best)
-    with np.errstate(over="ignore"):
-        dtype = workspace.best.dtype
-        workspace.best -= _doubt(tile.norms, packed, dtype).astype(dtype)
+    of_rows, of_runs = _doubts(tile.norms, packed, workspace.best.dtype)
+    with np.errstate(invalid="ignore"):
+        workspace.best -= of_rows
+        workspace.best -= of_runs[:, None]
     for group in workspace.groups:
         _add_candidates(group)
     workspace.labels -= workspace.n_clusters
@@ -450,15 +461,22 @@ def _add_candidates(group: _GroupViews) -> None:
     np.add.reduce(group.marks, axis=0, dtype=group.marks.dtype, out=group.labels)
 
 
-def _doubt(norms: np.ndarray, packed: PackedCenters, dtype) -> np.ndarray:
-    """Bound twice the rounding error of each row's best score in this precision.
+def _doubts(
+    norms: np.ndarray, packed: PackedCenters, dtype
+) -> tuple[np.ndarray, np.ndarray]:
+    """Bound twice the rounding error of the best score of a row in a run.
 
     With x the row's norm and c that of the run's centre next to the origin, the norm
     of the nearest centre is at most 2x + c, so its error is at most
-    ``gamma * (4 x^2 + 3 x c + c^2 / 2)``; see :class:`PackedCenters`.
+    ``gamma * (4 x^2 + 3 x c + c^2 / 2)``; see :class:`PackedCenters`. Twice this is no
+    more than ``16 gamma x^2 + 16 gamma c^2``: a part of the row and a part of the run.
+    An infinite part leaves every centre a candidate.
     """
     gamma = _rounding_bound(packed.n_terms, dtype)
-    return 8 * gamma * (norms + packed.least_norm) ** 2
+    with np.errstate(over="ignore"):
+        of_rows = (16 * gamma * norms**2).astype(dtype)
+        of_runs = (16 * gamma * packed.least_norms**2).astype(dtype)
+    return of_rows, of_runs
 
 
 def _settle_close_calls(
@@ -468,7 +486,8 @@ def _settle_close_calls(
     layout = packed.layout
     labels = np.empty(len(runs), layout.label_dtype)
     candidates = np.arange(layout.n_clusters[runs].max())
-    step = max(_CLOSE_CALL_VALUES // (len(candidates) * packed.n_terms), 1)
+    step = max(_CLOSE_CALL_VALUES // (len(candidates) * max(packed.n_terms, 1)), 1)
+    gamma = _rounding_bound(tile.points.shape[1], np.float64)
     for start in range(0, len(runs), step):
         part = slice(start, start + step)
         exists = candidates < layout.n_clusters[runs[part], None]
@@ -477,9 +496,42 @@ def _settle_close_calls(
         scores = np.where(exists, products - packed.half_norms[cells], -np.inf)
         # Equal up to rounding is equal: rows on a border, as whole numbers often are,
         # get the same label however their products were added up.
-        least = scores.max(axis=1) - _doubt(tile.norms[rows[part]], packed, np.float64)
-        labels[part] = (scores >= least[:, None]).argmax(axis=1)
+        halves = np.where(exists, packed.half_norms[cells], 0)
+        sizes = 1.0 if packed.is_spherical else np.sqrt(2 * halves)
+        with np.errstate(invalid="ignore"):
+            lengths = tile.norms[rows[part], None] * sizes
+        errors = gamma * np.where(np.isfinite(lengths), lengths + halves, 0)
+        best = scores.argmax(axis=1)[:, None]
+        least = np.take_along_axis(scores - errors, best, axis=1)
+        labels[part] = (scores + errors >= least).argmax(axis=1)
     return labels
+
+
+def distances_in_float64(
+    tile: Tile, packed: PackedCenters, labels: np.ndarray
+) -> np.ndarray:
+    """Return how far each row is from its centre, in each run.
+
+    Half the squared distance, or one less the cosine. The same for a row in any tile.
+
+    Parameters
+    ----------
+    tile : Tile
+    packed : PackedCenters
+    labels : ndarray of shape (n_runs, n_rows)
+
+    Returns
+    -------
+    distances : ndarray of shape (n_runs, n_rows)
+    """
+    distances = np.empty(labels.shape)
+    squares = tile.norms**2 / 2
+    for run, row_labels in enumerate(labels):
+        cells = packed.layout.cell(run, row_labels.astype(np.intp))[:, None]
+        products = _products_in_float64(tile.points, packed, cells)
+        halves = packed.half_norms[cells]
+        distances[run] = (halves - products)[:, 0] + squares
+    return distances
 
 
 def _products_in_float64(

@@ -42,8 +42,14 @@ class ArrayRows:
 
     def __init__(self, X) -> None:
         self.is_sparse = sparse.issparse(X)
-        # A CSR of an older kind would give matrices, whose operators differ.
-        self._X = sparse.csr_array(X) if self.is_sparse else X
+        if self.is_sparse:
+            # A CSR of an older kind would give matrices, whose operators differ.
+            X = sparse.csr_array(X)
+            if not X.has_canonical_format:
+                # Entries that stand twice would count twice in a norm.
+                X = X.copy()
+                X.sum_duplicates()
+        self._X = X
         self.shape = X.shape
         self.dtype = X.dtype
         self.max_row_values = X.shape[1]
@@ -57,3 +63,29 @@ class ArrayRows:
     def take(self, rows: np.ndarray):
         """Return a copy of the rows with these indices."""
         return self._X[rows]
+
+
+class DenseRows:
+    """Sparse rows read as dense ones: a :class:`RowSource`.
+
+    Parameters
+    ----------
+    source : RowSource
+        Of sparse rows.
+    """
+
+    is_sparse = False
+
+    def __init__(self, source: RowSource) -> None:
+        self._source = source
+        self.shape = source.shape
+        self.dtype = source.dtype
+        self.max_row_values = source.shape[1]
+
+    def read(self, start: int, stop: int) -> np.ndarray:
+        """Return the rows ``start`` to ``stop - 1``."""
+        return self._source.read(start, stop).toarray()
+
+    def take(self, rows: np.ndarray) -> np.ndarray:
+        """Return the rows with these sorted indices."""
+        return self._source.take(rows).toarray()

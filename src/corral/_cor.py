@@ -35,6 +35,7 @@ from corral._sklearn_compat import HasMethods, Interval, StrOptions, _fit_contex
 from corral._threads import Threads, use_threads
 from corral._validation import (
     Features,
+    check_labelled,
     count_outliers,
     read_features,
     read_label_matrix,
@@ -132,7 +133,8 @@ class COR(
         How the K-means runs start.
 
     kmeans_max_iter : int, default=100
-        Largest number of iterations of a K-means run.
+        Largest number of iterations of a K-means run on each of the ever larger parts
+        of the rows that it learns from; the last part holds all of them.
 
     kmeans_tol : float, default=1e-4
         A K-means run stops when its centres' squared moves add up to less than this
@@ -386,7 +388,7 @@ class COR(
         labels : ndarray of shape (n_samples,)
             Cluster of each row, -1 for outliers.
         """
-        costs = self.transform(X, extra_partitions)
+        costs = self._costs(X, extra_partitions)
         labels = costs.argmin(axis=1).astype(np.int32)
         labels[-costs.min(axis=1) < self.offset_] = -1
         return labels
@@ -406,17 +408,46 @@ class COR(
         costs : ndarray of shape (n_samples, n_clusters)
             Costs in nats.
         """
+        return self._costs(X, extra_partitions)
+
+    def fit_transform(self, X, y=None, sample_weight=None, extra_partitions=None):
+        """Find clusters and outliers and return the cost of each row in each cluster.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            The rows.
+        y : Ignored
+            Here because scikit-learn passes it.
+        sample_weight : array-like of shape (n_samples,), default=None
+            How much each row counts in centres and objective.
+        extra_partitions : array-like of shape (n_samples, n_extra), default=None
+            Labels that are fused along with the other partitions.
+
+        Returns
+        -------
+        costs : ndarray of shape (n_samples, n_clusters)
+            Costs in nats.
+        """
+        self.fit(X, sample_weight=sample_weight, extra_partitions=extra_partitions)
+        return self._costs(X, extra_partitions)
+
+    def _costs(self, X, extra_partitions) -> np.ndarray:
         check_is_fitted(self)
         features, given = self._read(X, extra_partitions, reset=False)
         found = [
             each.predict(features.numbers) for each in self._partitioner.clusterers
         ]
         columns = _all_columns(found, features, given)
-        if len(columns) != len(self._partitioner.columns.known):
+        n_known = len(self._partitioner.columns.known)
+        if len(columns) != n_known:
+            n_others = len(columns) - len(given)
             raise ValueError(
-                "extra_partitions was given to fit, so it is needed here as well, with "
-                "the same number of columns."
+                f"COR was fitted with {n_known - n_others} columns of given labels but "
+                f"got {len(given)} here. Give as many extra_partitions as in fit."
             )
+        if self._partitioner.runs is None:
+            check_labelled(columns)
         blocks = self._partitioner.open(features.numbers, columns)
         costs = np.empty((features.n_samples, self._cost_table.shape[1]))
 
@@ -445,7 +476,7 @@ class COR(
         scores : ndarray of shape (n_samples,)
             Minus the cost of each row in its nearest cluster.
         """
-        return -self.transform(X, extra_partitions).min(axis=1)
+        return -self._costs(X, extra_partitions).min(axis=1)
 
     def decision_function(self, X, extra_partitions=None):
         """Return how far each row is from being an outlier; outliers are negative.
@@ -463,6 +494,9 @@ class COR(
             ``score_samples(X) - offset_``.
         """
         return self.score_samples(X, extra_partitions) - self.offset_
+
+    def __sklearn_is_fitted__(self):
+        return hasattr(self, "labels_")
 
     @property
     def _n_features_out(self):
@@ -494,6 +528,7 @@ class COR(
         labels = read_label_matrix(X, name=name)
         if reset:
             self.n_features_in_ = labels.shape[1]
+            self.__dict__.pop("feature_names_in_", None)
         elif labels.shape[1] != self.n_features_in_:
             raise ValueError(
                 f"{name} has {labels.shape[1]} partitions but COR was fitted on "
@@ -503,6 +538,8 @@ class COR(
 
     def _fit(self, features: Features, given: list, sample_weight):
         """Do the four stages."""
+        self.__dict__.pop("labels_", None)
+        self.__dict__.pop("cluster_centers_", None)
         weights = read_sample_weight(sample_weight, features)
         n_outliers = count_outliers(
             self.n_outliers, self.contamination, features.n_samples, self.n_clusters
@@ -537,7 +574,7 @@ class COR(
         found: list[np.ndarray] = []
         use_kmeans, base, others = _sort_partitions(self.partitions)
         if features.numbers is not None:
-            settings = self._kmeans_settings(features)
+            settings = self._kmeans_settings()
             if use_kmeans:
                 source = ArrayRows(features.numbers)
                 runs = fit_kmeans_runs(source, weights, settings, rng, threads)
@@ -550,10 +587,12 @@ class COR(
                     others, features.numbers, weights, rng
                 )
         columns = _all_columns(found, features, given)
+        if runs is None:
+            check_labelled(columns)
         partitioner = Partitioner(runs, clusterers, LabelColumns.fit(columns))
         return partitioner, columns
 
-    def _kmeans_settings(self, features: Features) -> KMeansSettings:
+    def _kmeans_settings(self) -> KMeansSettings:
         is_rfs = self.strategy == "rfs"
         default = (self.n_clusters,) * 2 if is_rfs else (2, 2 * self.n_clusters)
         k_range = default if self.k_range is None else tuple(self.k_range)

@@ -4,6 +4,7 @@ from typing import ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, OutlierMixin, clone
+from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from corral._cor import COR
@@ -76,6 +77,7 @@ class CORDetector(OutlierMixin, BaseEstimator):
         self.estimator_ = estimator.fit(X, y, **weights)
         self.offset_ = self.estimator_.offset_
         self.n_features_in_ = self.estimator_.n_features_in_
+        self.__dict__.pop("feature_names_in_", None)
         if hasattr(self.estimator_, "feature_names_in_"):
             self.feature_names_in_ = self.estimator_.feature_names_in_
         return self
@@ -97,7 +99,10 @@ class CORDetector(OutlierMixin, BaseEstimator):
         labels : ndarray of shape (n_samples,)
             Exactly ``n_outliers`` of them are -1.
         """
-        return _to_signs(self.fit(X, **fit_params).estimator_.labels_)
+        self.fit(X, **fit_params)
+        if isinstance(self.estimator_, FrozenEstimator):
+            return self.predict(X)
+        return _to_signs(self.estimator_.labels_)
 
     def predict(self, X):
         """Return +1 for inliers and -1 for outliers.

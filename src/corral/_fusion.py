@@ -248,6 +248,11 @@ class _Problem:
 
     def measure(self, costs: np.ndarray, kept: np.ndarray, aside: SetAside) -> float:
         """Return the mean cost of the samples that are kept."""
+        if not kept.any():
+            raise ValueError(
+                f"The {self.settings.n_outliers} outliers have all of sample_weight. "
+                "Lower the number of outliers."
+            )
         total = float(costs @ kept)
         if self.cost_offsets is not None:
             total += aside.kept_offsets
@@ -369,6 +374,10 @@ def _start_kmeans_plusplus(problem: _Problem, rng: np.random.Generator) -> np.nd
     chosen: list[int] = []
     chances = problem.weights
     for _ in range(problem.settings.n_clusters):
+        if not chances.any():
+            # All others agree with a chosen code as far as they have labels.
+            chances = problem.weights.copy()
+            chances[chosen] = 0
         chosen.append(int(rng.choice(problem.n_codes, p=chances / chances.sum())))
         _, costs = problem.assign([_centers_at(problem, np.array(chosen))])
         # Chosen codes cost next to nothing, but with a large eps not quite nothing.

@@ -39,7 +39,8 @@ class Grid:
         """Choose the steps for sums of ``n_terms`` numbers of at most ``bounds``."""
         bits = _SIGNIFICAND_BITS - max(int(n_terms - 1).bit_length(), 1)
         _, exponents = np.frexp(np.asarray(bounds, dtype=np.float64))
-        return cls(np.ldexp(1.0, exponents - bits), bits, n_levels)
+        # No smaller than what float64 divides by without overflow.
+        return cls(np.ldexp(1.0, np.maximum(exponents - bits, -1000)), bits, n_levels)
 
     def split(self, values):
         """Return the whole numbers of all levels side by side.

@@ -8,7 +8,7 @@ from scipy import sparse
 from sklearn.cluster import kmeans_plusplus
 
 from corral._assign import AssignWorkspace, Layout, PackedCenters, assign_sweep
-from corral._blocks import ArrayRows, RowSource
+from corral._blocks import ArrayRows, DenseRows, RowSource
 from corral._lloyd import LloydRuns
 from corral._random import draw_seed
 from corral._threads import Threads
@@ -73,6 +73,9 @@ class KMeansRuns:
 
     def label_blocks(self, source: RowSource) -> "KMeansLabeller":
         """Make ready to label the rows of a source."""
+        if source.is_sparse and self.space.shift is not None:
+            # The runs were learned from dense rows, which were shifted.
+            source = DenseRows(source)
         return KMeansLabeller(self, source)
 
 
@@ -135,9 +138,8 @@ def fit_kmeans_runs(
     n_clusters = np.sort(_draw_n_clusters(settings, len(order), rng))
     features = _draw_features(settings, source.shape[1], rng)
     ladder = _make_ladder(source, weights, order, n_clusters.max())
-    first_rows = ladder[0].source.read(0, ladder[0].source.shape[0])
-    space = RowSpace.fit(settings.metric, first_rows)
-    points = space.place(first_rows)
+    first = ladder[0]
+    space = RowSpace.fit(settings.metric, first.source.read(0, first.source.shape[0]))
 
     layout = Layout(n_clusters)
     centers = np.empty((layout.n_cells, source.shape[1]), dtype=space.dtype)
@@ -145,9 +147,7 @@ def fit_kmeans_runs(
     for runs in _group_runs(layout, source):
         part = layout.select(runs)
         seen = None if features is None else features[runs]
-        starts = _draw_starts(
-            points, ladder[0].weights, part.layout, seen, settings, rng
-        )
+        starts = _draw_starts(first, space, part.layout, seen, settings, rng)
         for step in ladder:
             lloyd = step.climb(space, part.layout, starts, seen, settings, threads)
             starts = lloyd.centers
@@ -244,28 +244,33 @@ def _group_runs(layout: Layout, source: RowSource) -> list[np.ndarray]:
 
 
 def _draw_starts(
-    points,
-    weights: np.ndarray | None,
+    step: _LadderStep,
+    space: RowSpace,
     layout: Layout,
     features: np.ndarray | None,
     settings: KMeansSettings,
     rng: np.random.Generator,
 ) -> np.ndarray:
     """Return the first centres of all runs, of shape (n_cells, n_features)."""
-    starts = np.empty((layout.n_cells, points.shape[1]), dtype=points.dtype)
-    share = None if weights is None else weights / weights.sum()
+    n_rows, n_features = step.source.shape
+    share = None if step.weights is None else step.weights / step.weights.sum()
+    points = None
+    if settings.init == "k-means++":
+        points = space.place(step.source.read(0, n_rows))
+    rows = np.empty(layout.n_cells, dtype=np.intp)
     for run, k in enumerate(layout.n_clusters):
-        if settings.init == "k-means++":
-            seen = points if features is None else points[:, features[run]]
-            _, rows = kmeans_plusplus(
-                seen, k, sample_weight=weights, random_state=draw_seed(rng)
-            )
-        else:
-            rows = rng.choice(points.shape[0], size=k, replace=False, p=share)
-        chosen = points[rows]
         cells = layout.cell(run, np.arange(k))
-        starts[cells] = chosen.toarray() if sparse.issparse(chosen) else chosen
-    return starts
+        if points is None:
+            rows[cells] = rng.choice(n_rows, size=k, replace=False, p=share)
+        else:
+            seen = points if features is None else points[:, features[run]]
+            _, rows[cells] = kmeans_plusplus(
+                seen, k, sample_weight=step.weights, random_state=draw_seed(rng)
+            )
+    distinct, place = np.unique(rows, return_inverse=True)
+    chosen = space.place(step.source.take(distinct))
+    chosen = chosen.toarray() if sparse.issparse(chosen) else chosen
+    return chosen[place]
 
 
 def _mean_variances(

@@ -12,6 +12,7 @@ from corral._assign import (
     ScoreCache,
     Selection,
     assign_sweep,
+    distances_in_float64,
     half_squared_norms,
 )
 from corral._grid import Grid
@@ -28,6 +29,9 @@ _GATHERED_ROWS = 4096
 
 # So few moves are carried out one by one; making a sparse matrix would take longer.
 _FEW_MOVES = 1000
+
+# Values that are so many times larger than usual ones take a second level of the grid.
+_WIDE_RANGE = 2.0**16
 
 # Scores of sparse rows are kept up to this many.
 _MAX_CACHED_SCORES = 2**24
@@ -88,8 +92,7 @@ class LloydRuns:
         self._grid = Grid.fit(
             _largest_values(tiles, weights),
             tiles.n_rows,
-            # Sparse rows have many columns and seldom a wide range of values in one.
-            n_levels=1 if tiles.is_sparse else 2,
+            n_levels=_count_levels(tiles),
         )
         n_columns = self._grid.n_levels * (tiles.n_features + 1)
         self._sums = np.zeros((layout.n_cells, n_columns))
@@ -348,11 +351,14 @@ class LloydRuns:
         def work(number: int, share: range) -> None:
             for index in share:
                 tile = self._tiles[index]
-                _, best = assign_sweep(tile, packed, self._workspace(number))
-                distances = 1 - best if self._spherical else tile.norms**2 / 2 - best
-                n_top = min(n_rows, distances.shape[1])
-                top = np.argpartition(-distances, n_top - 1, axis=1)[:, :n_top]
-                found.append((np.take_along_axis(distances, top, 1), top + tile.start))
+                labels, _ = assign_sweep(tile, packed, self._workspace(number))
+                distances = distances_in_float64(tile, packed, labels)
+                rows = np.arange(tile.start, tile.stop)
+                # Of equally far rows the first, whatever the tiles are.
+                top = [np.lexsort((rows, -each))[:n_rows] for each in distances]
+                found.append(
+                    (np.take_along_axis(distances, np.array(top), 1), rows[top])
+                )
 
         threads.share(len(self._tiles), work)
         distances = np.concatenate([pair[0] for pair in found], axis=1)
@@ -442,6 +448,20 @@ def _largest_values(tiles: Tiles, weights: np.ndarray | None) -> np.ndarray:
         sizes = sizes.toarray().ravel() if sparse.issparse(sizes) else sizes
         np.maximum(largest, sizes, out=largest)
     return largest
+
+
+def _count_levels(tiles: Tiles) -> int:
+    """Return how many levels the sums need; see :class:`~corral._grid.Grid`.
+
+    Sparse rows have many columns, so the second level is costly there, and a column
+    seldom has a wide range of values.
+    """
+    if not tiles.is_sparse:
+        return 2
+    sizes = np.concatenate([np.abs(tile.points.data) for tile in tiles])
+    sizes = sizes[sizes > 0]
+    is_wide = len(sizes) > 0 and sizes.max() > _WIDE_RANGE * np.median(sizes)
+    return 2 if is_wide else 1
 
 
 def _repeated_starts(starts: np.ndarray, run_of_cell: np.ndarray) -> np.ndarray:

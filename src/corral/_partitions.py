@@ -1,6 +1,5 @@
 """Stage 1: X to partitions, from K-means runs, other clusterers and given labels."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,7 +31,7 @@ class LabelColumns:
     known: list[np.ndarray]
 
     @classmethod
-    def fit(cls, columns: Iterable[np.ndarray]) -> "LabelColumns":
+    def fit(cls, columns: list[tuple[np.ndarray, np.ndarray]]) -> "LabelColumns":
         """Learn which labels occur; see :func:`clean_labels`."""
         return cls([np.unique(labels[~gone]) for labels, gone in columns])
 
@@ -69,12 +68,15 @@ def clean_labels(column: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     a column may hold different kinds.
     """
     column = np.asarray(column)
-    if column.dtype.kind == "f":
+    kind = column.dtype.kind
+    if kind == "f":
         return column, np.isnan(column)
-    if column.dtype.kind != "O":
+    if kind in "iuUS":
         return column, np.zeros(len(column), dtype=bool)
+    # A column of truth values or dates is one of objects as soon as one is missing.
+    column = column.astype(object) if kind != "M" else column.astype("M8[ns]")
     gone = np.array([_is_missing(value) for value in column], dtype=bool)
-    return np.where(gone, "", column).astype(str), gone
+    return np.where(gone, "", column.astype(str)), gone
 
 
 def _is_missing(value) -> bool:
@@ -236,15 +238,13 @@ def fit_base_clusterer(
     """
     parameters = base.get_params(deep=False)
     has_k = "n_clusters" in parameters and settings.feature_share is None
-    if (
-        not has_k
-        and settings.feature_share is None
-        and "random_state" not in parameters
-    ):
+    # None where the clusterer draws random numbers anew each time.
+    is_fixed = parameters.get("random_state", 0) is not None
+    if not has_k and settings.feature_share is None and is_fixed:
         raise ValueError(
-            f"{type(base).__name__} has neither n_clusters nor random_state, so all "
-            f"{settings.n_runs} runs would be the same. Give it in a list to run it "
-            "once, or use strategy='rfs'."
+            f"{type(base).__name__} has neither n_clusters nor an open random_state, "
+            f"so all {settings.n_runs} runs would be the same. Give it in a list to "
+            "run it once, or use strategy='rfs'."
         )
     low, high = settings.k_range
     fitted = []
@@ -252,8 +252,8 @@ def fit_base_clusterer(
         estimator = clone(base)
         features = None
         if has_k:
-            k = int(rng.integers(low, min(high, X.shape[0]), endpoint=True))
-            estimator.set_params(n_clusters=k)
+            k = int(rng.integers(low, high, endpoint=True))
+            estimator.set_params(n_clusters=min(k, X.shape[0]))
         if settings.feature_share is not None:
             n_seen = max(round(settings.feature_share * X.shape[1]), 1)
             features = np.sort(rng.choice(X.shape[1], n_seen, replace=False))
@@ -268,8 +268,9 @@ def _fit_clusterer(
     rng: np.random.Generator,
 ) -> np.ndarray:
     estimator = clusterer.estimator
-    if estimator.get_params(deep=False).get("random_state", 0) is None:
-        estimator.set_params(random_state=draw_seed(rng))
+    for name, value in sorted(estimator.get_params(deep=True).items()):
+        if name.rpartition("__")[2] == "random_state" and value is None:
+            estimator.set_params(**{name: draw_seed(rng)})
     weights = {}
     if sample_weight is not None and has_fit_parameter(estimator, "sample_weight"):
         weights["sample_weight"] = sample_weight

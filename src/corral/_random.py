@@ -13,7 +13,6 @@ class Streams(NamedTuple):
     are, so the same seed gives the same partitions whatever is done with them.
     """
 
-    sample: np.random.Generator
     partitions: np.random.Generator
     fusion: np.random.Generator
 

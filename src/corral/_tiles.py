@@ -57,9 +57,11 @@ class RowSpace:
         if sparse.issparse(rows):
             return cls(metric, None, _choose_scale(rows.data), rows.dtype)
         # The median and not the mean: one far row must not move the origin away
-        # from all the others.
-        shift = np.median(rows, axis=0).astype(rows.dtype)
-        return cls(metric, shift, _choose_scale(rows - shift), rows.dtype)
+        # from all the others. Column by column, because it copies what it is given.
+        shift = np.array([np.median(column) for column in rows.T], dtype=rows.dtype)
+        with np.errstate(over="ignore"):
+            sides = np.stack([rows.max(axis=0) - shift, shift - rows.min(axis=0)])
+        return cls(metric, shift, _choose_scale(sides), rows.dtype)
 
     def place(self, block, out: np.ndarray | None = None):
         """Return the block's points in this space.
@@ -88,8 +90,9 @@ class RowSpace:
 
 
 def _choose_scale(values: np.ndarray) -> float:
-    largest = np.abs(values).max(initial=0.0)
-    exponent = np.frexp(largest)[1] if largest > 0 else 0
+    largest = min(np.abs(values).max(initial=0.0), np.finfo(np.float64).max)
+    # The scale itself has to be a number of float64.
+    exponent = int(np.clip(np.frexp(largest)[1], -1000, 1000)) if largest > 0 else 0
     return float(np.ldexp(1.0, -exponent)) if abs(exponent) > _SAFE_EXPONENT else 1.0
 
 
@@ -99,9 +102,14 @@ def row_norms(points) -> np.ndarray:
         squares = points.data.astype(np.float64) ** 2
         row_of_value = np.repeat(np.arange(points.shape[0]), np.diff(points.indptr))
         return np.sqrt(np.bincount(row_of_value, squares, minlength=points.shape[0]))
-    # An infinite norm is fine: it only says that nothing is known of the row.
     with np.errstate(over="ignore"):
-        return np.sqrt(np.einsum("ij,ij->i", points, points).astype(np.float64))
+        squares = np.einsum("ij,ij->i", points, points).astype(np.float64)
+    too_large = np.flatnonzero(np.isinf(squares))
+    if len(too_large):
+        far = points[too_large].astype(np.float64)
+        with np.errstate(over="ignore"):
+            squares[too_large] = np.einsum("ij,ij->i", far, far)
+    return np.sqrt(squares)
 
 
 def _normalise_in_place(points) -> None:

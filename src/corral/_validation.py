@@ -100,7 +100,8 @@ def find_categories(
     if categorical_features is None:
         return is_category
     chosen = np.atleast_1d(np.asarray(categorical_features))
-    if chosen.dtype.kind in "US":
+    if chosen.dtype.kind in "UST" or all(isinstance(each, str) for each in chosen):
+        chosen = chosen.astype(str)
         unknown = sorted(set(chosen.tolist()) - set(names or []))
         if unknown:
             raise ValueError(
@@ -159,13 +160,17 @@ def read_label_matrix(partitions, *, name: str = "partitions") -> np.ndarray:
             f"{name} holds {wrong}; labels should be whole numbers from 0 up, or -1 "
             "for a missing one."
         )
-    silent = np.flatnonzero((labels == -1).all(axis=1))
+    return labels
+
+
+def check_labelled(columns: list[tuple[np.ndarray, np.ndarray]]) -> None:
+    """Refuse rows that have no label in any of these columns."""
+    silent = np.flatnonzero(np.logical_and.reduce([gone for _, gone in columns]))
     if len(silent):
         raise ValueError(
-            f"{name} has {len(silent)} rows without any label, the first is row "
+            f"{len(silent)} rows have no label in any partition, the first is row "
             f"{silent[0]}. Drop them, or add a partition in which they have one."
         )
-    return labels
 
 
 def read_sample_weight(sample_weight, features: Features) -> np.ndarray | None:
@@ -182,6 +187,7 @@ def read_sample_weight(sample_weight, features: Features) -> np.ndarray | None:
         )
     if (weights == weights[0]).all():
         return None
+    weights /= weights.max()
     return weights / weights.mean()
 
 
