@@ -482,7 +482,10 @@ def test_model_keeps_no_training_row(planted):
 def test_detector_gives_signs(planted, fitted):
     detector = CORDetector(make())
     signs = detector.fit_predict(planted.X)
-    np.testing.assert_array_equal(signs, np.where(fitted.labels_ == -1, -1, 1))
+    np.testing.assert_array_equal(
+        signs, np.where(fitted.predict(planted.X) == -1, -1, 1)
+    )
+    assert set(signs) == {-1, 1}
     np.testing.assert_array_equal(
         detector.decision_function(planted.X), fitted.decision_function(planted.X)
     )

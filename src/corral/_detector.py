@@ -4,7 +4,6 @@ from typing import ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, OutlierMixin, clone
-from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from corral._cor import COR
@@ -35,6 +34,11 @@ class CORDetector(OutlierMixin, BaseEstimator):
     See Also
     --------
     COR : The clusterer.
+
+    Notes
+    -----
+    ``fit_predict`` answers like ``predict``, as detectors do: rows that tie at the
+    threshold are inliers. Exactly ``n_outliers`` rows are -1 in ``estimator_.labels_``.
 
     Examples
     --------
@@ -82,28 +86,6 @@ class CORDetector(OutlierMixin, BaseEstimator):
             self.feature_names_in_ = self.estimator_.feature_names_in_
         return self
 
-    def fit_predict(self, X, y=None, **fit_params):
-        """Find the outliers and return +1 for inliers and -1 for outliers.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-            The rows.
-        y : Ignored
-            Here because scikit-learn passes it.
-        **fit_params : dict
-            Passed to :meth:`fit`.
-
-        Returns
-        -------
-        labels : ndarray of shape (n_samples,)
-            Exactly ``n_outliers`` of them are -1.
-        """
-        self.fit(X, **fit_params)
-        if isinstance(self.estimator_, FrozenEstimator):
-            return self.predict(X)
-        return _to_signs(self.estimator_.labels_)
-
     def predict(self, X):
         """Return +1 for inliers and -1 for outliers.
 
@@ -118,7 +100,7 @@ class CORDetector(OutlierMixin, BaseEstimator):
             Of +1 and -1.
         """
         check_is_fitted(self)
-        return _to_signs(self.estimator_.predict(X))
+        return np.where(self.estimator_.predict(X) == -1, -1, 1)
 
     def score_samples(self, X):
         """Return how normal each row is; lower is stranger.
@@ -155,7 +137,3 @@ class CORDetector(OutlierMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
-
-
-def _to_signs(labels: np.ndarray) -> np.ndarray:
-    return np.where(labels == -1, -1, 1)
