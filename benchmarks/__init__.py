@@ -1,0 +1,1 @@
+"""Measurements of corral that are no part of the package."""
