@@ -371,6 +371,9 @@ class AssignWorkspace:
                 marks=marks[group.cells].reshape(group.n_clusters, -1, n_rows),
                 best=self.best[group.runs],
                 labels=self.labels[group.runs],
+                counts=np.arange(
+                    group.n_clusters, 2 * group.n_clusters, dtype=self.labels.dtype
+                )[:, None, None],
             )
             for group in layout.groups
         ]
@@ -385,6 +388,7 @@ class _GroupViews(NamedTuple):
     marks: np.ndarray
     best: np.ndarray
     labels: np.ndarray
+    counts: np.ndarray  # what each candidate adds to the labels
 
 
 def assign_sweep(
@@ -454,10 +458,7 @@ def _add_candidates(group: _GroupViews) -> None:
     maximum, which matters: this is half of the work on the scores.
     """
     np.greater(group.scores, group.best, out=group.is_candidate)
-    n_clusters = len(group.scores)
-    counts = np.arange(n_clusters, 2 * n_clusters, dtype=group.marks.dtype)
-    found = group.is_candidate.view(np.uint8)
-    np.multiply(found, counts[:, None, None], out=group.marks)
+    np.multiply(group.is_candidate.view(np.uint8), group.counts, out=group.marks)
     np.add.reduce(group.marks, axis=0, dtype=group.marks.dtype, out=group.labels)
 
 
