@@ -144,13 +144,16 @@ def fit_kmeans_runs(
     layout = Layout(n_clusters)
     centers = np.empty((layout.n_cells, source.shape[1]), dtype=space.dtype)
     half_norms = np.empty(layout.n_cells)
-    for runs in _group_runs(layout, source):
+    groups = _group_runs(layout, source)
+    for runs in groups:
         part = layout.select(runs)
         seen = None if features is None else features[runs]
         starts = _draw_starts(first, space, part.layout, seen, settings, rng)
         for step in ladder:
             lloyd = step.climb(space, part.layout, starts, seen, settings, threads)
             starts = lloyd.centers
+        if len(groups) == 1:
+            return KMeansRuns(space, layout, lloyd.centers, lloyd.half_norms)
         centers[part.cells] = lloyd.centers
         half_norms[part.cells] = lloyd.half_norms
     return KMeansRuns(space, layout, centers, half_norms)
