@@ -186,6 +186,22 @@ def test_sparse_is_dense(metric, to_sparse, seed):
     np.testing.assert_allclose(dense.cluster_centers_, other.cluster_centers_)
 
 
+@pytest.mark.parametrize("strategy", ["rps", "rfs"])
+@pytest.mark.parametrize("metric", ["euclidean", "cosine"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_sparse_is_dense_where_rows_tie(strategy, metric, weighted):
+    # Eight distinct rows: starts coincide, cells empty, distances are equal.
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 2, size=(60, 4)).astype(float)
+    X[:, 0] = 1
+    weights = rng.uniform(size=60) if weighted else None
+    model = make(strategy=strategy, metric=metric, n_outliers=3, k_range=(3, 7))
+    dense = clone(model).fit(X, sample_weight=weights)
+    other = clone(model).fit(sparse.csr_array(X), sample_weight=weights)
+    np.testing.assert_array_equal(dense.labels_, other.labels_)
+    np.testing.assert_array_equal(dense.outlier_scores_, other.outlier_scores_)
+
+
 @pytest.mark.parametrize("metric", ["euclidean", "cosine"])
 def test_storage_at_predict_need_not_be_that_of_fit(planted, metric):
     rows = {"dense": planted.X, "sparse": sparse.csr_array(planted.X)}

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
-from corral._tiles import Tile
+from corral._tiles import Tile, row_norms
 
 # Rows whose two best centres are too close to call are compared again in float64, in
 # groups of at most this many values.
@@ -501,7 +501,7 @@ def _settle_close_calls(
         sizes = 1.0 if packed.is_spherical else np.sqrt(2 * halves)
         with np.errstate(invalid="ignore"):
             lengths = tile.norms[rows[part], None] * sizes
-        errors = gamma * np.where(np.isfinite(lengths), lengths + halves, 0)
+        errors = gamma * np.where(np.isfinite(lengths + halves), lengths + halves, 0)
         best = scores.argmax(axis=1)[:, None]
         least = np.take_along_axis(scores - errors, best, axis=1)
         labels[part] = (scores + errors >= least).argmax(axis=1)
@@ -509,17 +509,23 @@ def _settle_close_calls(
 
 
 def distances_in_float64(
-    tile: Tile, packed: PackedCenters, labels: np.ndarray
+    tile: Tile,
+    packed: PackedCenters,
+    labels: np.ndarray,
+    features: np.ndarray | None = None,
 ) -> np.ndarray:
     """Return how far each row is from its centre, in each run.
 
-    Half the squared distance, or one less the cosine. The same for a row in any tile.
+    Half the squared distance, or one less the cosine, to nine digits: the same for a
+    row in any tile, and for rows that are equally far but for rounding.
 
     Parameters
     ----------
     tile : Tile
     packed : PackedCenters
     labels : ndarray of shape (n_runs, n_rows)
+    features : ndarray of shape (n_runs, n_features), bool, or None
+        The features that each run sees.
 
     Returns
     -------
@@ -528,11 +534,14 @@ def distances_in_float64(
     distances = np.empty(labels.shape)
     squares = tile.norms**2 / 2
     for run, row_labels in enumerate(labels):
+        if features is not None:
+            squares = row_norms(tile.points[:, features[run]]) ** 2 / 2
         cells = packed.layout.cell(run, row_labels.astype(np.intp))[:, None]
         products = _products_in_float64(tile.points, packed, cells)
         halves = packed.half_norms[cells]
         distances[run] = (halves - products)[:, 0] + squares
-    return distances
+    digits, exponents = np.frexp(distances)
+    return np.ldexp(np.rint(digits * 2**30), exponents - 30)
 
 
 def _products_in_float64(

@@ -346,13 +346,14 @@ class LloydRuns:
     ) -> list[np.ndarray]:
         """Return for each run the rows farthest from their centres, farthest first."""
         packed = self.pack(self._layout.select(runs))
+        features = None if self._features is None else self._features[runs]
         found: list[tuple[np.ndarray, np.ndarray]] = []
 
         def work(number: int, share: range) -> None:
             for index in share:
                 tile = self._tiles[index]
                 labels, _ = assign_sweep(tile, packed, self._workspace(number))
-                distances = distances_in_float64(tile, packed, labels)
+                distances = distances_in_float64(tile, packed, labels, features)
                 rows = np.arange(tile.start, tile.stop)
                 # Of equally far rows the first, whatever the tiles are.
                 top = [np.lexsort((rows, -each))[:n_rows] for each in distances]
