@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.cluster import DBSCAN
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from corral import COR
 
@@ -56,13 +56,20 @@ def test_fewer_codes_than_clusters():
         COR(3, n_outliers=0).fit(X)
 
 
-def test_no_cluster_may_be_set_aside_whole():
+def test_clusters_that_are_set_aside_whole_are_announced():
     # Six rows remain, and they have fewer than three codes between them.
     labels = np.array([[0, 0]] * 10 + [[1, 1]] * 10 + [[2, 2]])
-    with pytest.raises(
-        ValueError, match=r"Only \d of n_clusters=3 clusters kept a row"
-    ):
-        COR(3, n_outliers=15, n_init=1).fit_partitions(labels)
+    model = COR(3, n_outliers=15, n_init=1, random_state=0)
+    message = r"Only \d of n_clusters=3 clusters kept a row after 15 outliers"
+    with pytest.warns(ConvergenceWarning, match=message):
+        model.fit_partitions(labels)
+    assert np.count_nonzero(model.labels_ == -1) == 15
+    assert np.isfinite(model.partition_centers_).all()
+    X = labels * [1.0, 2.0]
+    with pytest.warns(ConvergenceWarning, match=message):
+        model.fit(X)
+    assert np.isfinite(model.cluster_centers_).all()
+    assert model.cluster_centers_.shape == (3, 2)
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])

@@ -197,6 +197,10 @@ class COR(
     rows is ever made. Beside X, a fit needs a few numbers per row and the distinct
     codes; the fitted model keeps no row of X.
 
+    *Clusters without rows.* Where the rows that are kept have fewer distinct codes than
+    ``n_clusters``, some clusters end without any; a ConvergenceWarning says so. Their
+    centres are those of the outliers next to them.
+
     *Ties.* Exactly ``n_outliers`` rows are set aside. Where rows with the same cost
     compete for the last places, the first are taken; :meth:`predict` has no such order
     and calls none of them an outlier.
@@ -554,8 +558,9 @@ class COR(
             fusion = self._fuse(codes, n_outliers, weights, streams, threads)
             self._set_results(partitioner, codes, fusion, n_outliers)
             if features.numbers is not None:
+                members = _put_back(self.labels_, self.nearest_labels_, self.n_clusters)
                 self.cluster_centers_ = _mean_rows(
-                    features.numbers, self.labels_, weights, self.n_clusters, threads
+                    features.numbers, members, weights, self.n_clusters, threads
                 )
         return self
 
@@ -662,10 +667,12 @@ class COR(
         labels[fusion.outliers] = -1
         n_found = len(np.unique(labels[labels >= 0]))
         if n_found < self.n_clusters:
-            raise ValueError(
+            warnings.warn(
                 f"Only {n_found} of n_clusters={self.n_clusters} clusters kept a row "
-                f"after {n_outliers} outliers were set aside. Lower n_clusters or the "
-                "number of outliers, or raise n_partitions."
+                f"after {n_outliers} outliers were set aside; the others have none. "
+                "Lower n_clusters or the number of outliers, or raise n_partitions.",
+                ConvergenceWarning,
+                stacklevel=4,
             )
         scores = fusion.code_costs[codes.inverse]
         self._partitioner = partitioner
@@ -716,6 +723,12 @@ def _all_columns(found: list, features: Features, given: list) -> list:
     return columns + given
 
 
+def _put_back(labels: np.ndarray, nearest: np.ndarray, n_clusters: int) -> np.ndarray:
+    """Return the labels, with the outliers of clusters that kept no row put back."""
+    sizes = np.bincount(labels[labels >= 0], minlength=n_clusters)
+    return np.where(sizes[nearest] == 0, nearest, labels)
+
+
 def _mean_rows(
     X,
     labels: np.ndarray,
@@ -723,7 +736,7 @@ def _mean_rows(
     n_clusters: int,
     threads: Threads,
 ) -> np.ndarray:
-    """Return the weighted mean of the rows of each cluster."""
+    """Return the weighted mean of the rows of each cluster; without any, of all."""
     kept = (labels >= 0).astype(np.float64)
     if weights is not None:
         kept *= weights
@@ -740,4 +753,6 @@ def _mean_rows(
 
     sums = sum(threads.map(work, range(0, len(labels), _MEAN_ROWS)))
     totals = np.bincount(np.maximum(labels, 0), kept, minlength=n_clusters)
-    return sums / np.where(totals > 0, totals, 1)[:, None]
+    means = sums / np.where(totals > 0, totals, 1)[:, None]
+    means[totals == 0] = sums.sum(axis=0) / totals.sum()
+    return means
