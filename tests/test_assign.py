@@ -34,9 +34,7 @@ def assign(points, layout, centers, metric="euclidean", **options):
     is_sparse = sparse.issparse(points)
     n_terms = np.diff(points.indptr).max() if is_sparse else points.shape[1]
     packed = pack(layout, centers, int(n_terms), is_sparse=is_sparse, **options)
-    return assign_sweep(tile, packed, AssignWorkspace(layout, points.shape[0]))[
-        0
-    ].copy()
+    return assign_sweep(tile, packed, AssignWorkspace(layout, points.shape[0])).copy()
 
 
 def plain_labels(points, layout, centers):

@@ -393,7 +393,7 @@ class _GroupViews(NamedTuple):
 
 def assign_sweep(
     tile: Tile, packed: PackedCenters, workspace: AssignWorkspace
-) -> tuple[np.ndarray, np.ndarray]:
+) -> np.ndarray:
     """Find each row's nearest centre in every run.
 
     One product in float32 gives the scores of the tile for all centres; the rest are
@@ -414,8 +414,6 @@ def assign_sweep(
     -------
     labels : ndarray of shape (n_runs, n_rows), unsigned
         Valid until the workspace is used again.
-    best : ndarray of shape (n_runs, n_rows)
-        The best score less a rounding error. Valid as long.
     """
     doubtful = _assign_where_certain(tile, packed, workspace)
     if len(doubtful) > _MANY_DOUBTS * workspace.labels.size:
@@ -427,7 +425,7 @@ def assign_sweep(
         runs = doubtful // n_rows
         rows = doubtful - runs * n_rows
         labels[runs, rows] = _settle_close_calls(tile, packed, runs, rows)
-    return labels, workspace.best
+    return labels
 
 
 def _assign_where_certain(

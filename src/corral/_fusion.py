@@ -116,7 +116,6 @@ class _Restart:
     def __init__(self, centers: np.ndarray) -> None:
         self.centers = centers
         self.history: list[float] = []
-        self.is_done = False
         self.converged = False
         self._state: tuple[np.ndarray, np.ndarray, np.ndarray, SetAside] | None = None
 
@@ -130,7 +129,7 @@ class _Restart:
     ) -> None:
         """Take note of an iteration, and of whether it was the last."""
         if self.history and not objective < self.objective:
-            self.is_done = self.converged = True
+            self.converged = True
         # It can rise by rounding, or where samples have unequal weights: the state
         # before was the best then.
         if not self.history or objective <= self.objective:
@@ -176,7 +175,7 @@ class _Problem:
         """Iterate from each of these centres until the objective rests."""
         restarts = [_Restart(centers) for centers in starts]
         for _ in range(self.settings.max_iter):
-            active = [each for each in restarts if not each.is_done]
+            active = [each for each in restarts if not each.converged]
             if not active:
                 break
             # Steps 5 to 7: distances, the o costliest aside, the rest to the nearest.
@@ -188,7 +187,7 @@ class _Problem:
                 aside = self.set_aside(costs)
                 kept = self.weights - aside.code_weights
                 restart.note(self.measure(costs, kept, aside), labels, costs, aside)
-                if not restart.is_done:
+                if not restart.converged:
                     # An emptied cluster is refilled before the means are taken.
                     to_update.append((restart, self.refill(labels, costs, kept), kept))
             # Step 8: the mean of each cluster.

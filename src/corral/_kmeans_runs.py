@@ -108,7 +108,7 @@ class KMeansLabeller:
 
     def label(self, index: int, workspace: AssignWorkspace) -> np.ndarray:
         """Return the labels of block ``index``, of shape (n_runs, n_rows)."""
-        return assign_sweep(self._tiles[index], self._packed, workspace)[0]
+        return assign_sweep(self._tiles[index], self._packed, workspace)
 
 
 def fit_kmeans_runs(
@@ -255,7 +255,7 @@ def _draw_starts(
     rng: np.random.Generator,
 ) -> np.ndarray:
     """Return the first centres of all runs, of shape (n_cells, n_features)."""
-    n_rows, n_features = step.source.shape
+    n_rows = step.source.shape[0]
     share = None if step.weights is None else step.weights / step.weights.sum()
     points = None
     if settings.init == "k-means++":

@@ -163,7 +163,7 @@ class LloydRuns:
             moves = _Moves()
             for index in share:
                 tile = self._tiles[index]
-                labels, _ = assign_sweep(tile, packed, workspace)
+                labels = assign_sweep(tile, packed, workspace)
                 here = np.s_[active.runs, tile.start : tile.stop]
                 old = self._labels[here]
                 changed = labels != old
@@ -352,7 +352,7 @@ class LloydRuns:
         def work(number: int, share: range) -> None:
             for index in share:
                 tile = self._tiles[index]
-                labels, _ = assign_sweep(tile, packed, self._workspace(number))
+                labels = assign_sweep(tile, packed, self._workspace(number))
                 distances = distances_in_float64(tile, packed, labels, features)
                 rows = np.arange(tile.start, tile.stop)
                 # Of equally far rows the first, whatever the tiles are.
