@@ -27,8 +27,15 @@ class Group(NamedTuple):
     """Runs with the same number of clusters, side by side in a :class:`Layout`."""
 
     n_clusters: int
+    n_runs: int
     runs: slice
     cells: slice
+    rivals: slice
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rivals of a run, and runs."""
+        return self.n_clusters - 1, self.n_runs
 
 
 class Layout:
@@ -39,6 +46,9 @@ class Layout:
     step for all runs of a group is one operation on an array of shape
     (n_clusters, n_runs, n_rows), and no cell is padding.
 
+    One cell of each run may serve as the reference to which the others are compared.
+    These, the rivals, lie in the same order, with one cell less for each run.
+
     Parameters
     ----------
     n_clusters : ndarray of shape (n_runs,)
@@ -46,8 +56,9 @@ class Layout:
 
     Attributes
     ----------
-    n_runs, n_cells : int
+    n_runs, n_cells, n_rivals : int
     run_of_cell, label_of_cell : ndarray of shape (n_cells,)
+    run_of_rival : ndarray of shape (n_rivals,)
     label_dtype : numpy dtype
         Unsigned, wide enough for the sums of labels in :func:`assign_sweep`, and so
         for one value that is no label.
@@ -57,6 +68,7 @@ class Layout:
         self.n_clusters = n_clusters
         self.n_runs = len(n_clusters)
         self.n_cells = int(n_clusters.sum())
+        self.n_rivals = self.n_cells - self.n_runs
         self.label_dtype = np.min_scalar_type(
             3 * int(n_clusters.max(initial=0)) ** 2 // 2
         )
@@ -67,7 +79,13 @@ class Layout:
         n_runs_of_group = np.bincount(np.cumsum(is_first) - 1)
         first_cells = np.cumsum(n_runs_of_group * sizes) - n_runs_of_group * sizes
         self.groups = [
-            Group(size, slice(run, run + n_runs), slice(cell, cell + size * n_runs))
+            Group(
+                size,
+                n_runs,
+                slice(run, run + n_runs),
+                slice(cell, cell + size * n_runs),
+                slice(cell - run, cell - run + (size - 1) * n_runs),
+            )
             for size, run, n_runs, cell in zip(
                 sizes.tolist(),
                 first_runs.tolist(),
@@ -90,10 +108,28 @@ class Layout:
         self.label_of_cell = np.empty(self.n_cells, dtype=np.intp)
         self.run_of_cell[cells] = runs
         self.label_of_cell[cells] = labels
+        is_rival = self.label_of_cell > 0
+        self.run_of_rival = self.run_of_cell[is_rival]
+        self._number_of_rival = self.label_of_cell[is_rival] - 1
 
     def cell(self, run, label):
         """Return the cell of a label in a run; both may be arrays."""
         return self._first[run] + self._step[run] * label
+
+    def rivals(self, references: np.ndarray) -> np.ndarray:
+        """Return the cells of all labels but one of each run.
+
+        Parameters
+        ----------
+        references : ndarray of shape (n_runs,)
+            The labels to leave out.
+
+        Returns
+        -------
+        cells : ndarray of shape (n_rivals,)
+        """
+        skipped = self._number_of_rival >= references[self.run_of_rival]
+        return self.cell(self.run_of_rival, self._number_of_rival + skipped)
 
     def select(self, runs: np.ndarray) -> "Selection":
         """Return the layout of some of the runs.
@@ -119,10 +155,13 @@ class Selection(NamedTuple):
 class PackedCenters:
     """Centres of many runs in the form that one matrix product needs.
 
-    For a point x and a centre c the product gives
-    ``x.c - |c|^2 / 2 + gamma * (|x| |c| + |c|^2 / 2)``: the score, whose largest value
-    marks the nearest centre (a point's own norm never matters), plus a bound of its
-    rounding error. For cosine the term ``|c|^2 / 2`` is left out.
+    A row is nearest to the centre c with the largest score ``x.c - |c|^2 / 2`` (a
+    point's own norm never matters; for cosine the second term is left out). Only
+    differences of scores count, so each run has a reference: its centre r next to the
+    origin. The product gives each other centre's score less the reference's,
+    ``x.(c - r) - b`` with ``b = (|c|^2 - |r|^2) / 2``, plus a bound of its rounding
+    error, ``gamma * (|x| |c - r| + |b|)``. The reference itself has the score zero and
+    needs no product.
 
     Attributes
     ----------
@@ -133,11 +172,15 @@ class PackedCenters:
         Where in ``centers`` the centre of each cell is.
     half_norms : ndarray of shape (n_cells,)
         ``|c|^2 / 2`` in float64, zero for cosine, infinite for a cell not in use.
-    matrix : ndarray of shape (n_cells, n_features + 2), transposed for sparse rows
-        Centres, biases and error bounds in the precision of the product; only of the
+    references : ndarray of shape (n_runs,)
+        Labels.
+    rivals : ndarray of shape (n_rivals,)
+        The cells of all other labels.
+    matrix : ndarray of shape (n_rivals, n_features + 2)
+        Centres, biases and error bounds in the precision of the product. For sparse
+        rows of all cells, not less the reference's, and transposed: there, a
+        subtraction of the scores costs less than one of the centres. Only of the
         stale cells if there is a cache.
-    least_norms : ndarray of shape (n_runs,)
-        The norm of each run's centre next to the origin.
     n_terms : int
         How many products are added up in a score at most: the number of features or
         of a sparse row's values.
@@ -149,8 +192,9 @@ class PackedCenters:
     centers: np.ndarray
     places: np.ndarray
     half_norms: np.ndarray
+    references: np.ndarray
+    rivals: np.ndarray
     matrix: np.ndarray
-    least_norms: np.ndarray
     n_terms: int
     is_sparse: bool
     cache: "ScoreCache | None" = None
@@ -169,32 +213,67 @@ class PackedCenters:
         cache: "ScoreCache | None" = None,
     ) -> "PackedCenters":
         """Pack centres; the parameters are the attributes of the same names."""
-        to_pack = slice(None) if cache is None else cache.is_stale[places]
-        matrix = _pack_matrix(
-            centers, places[to_pack], half_norms[to_pack], n_terms, is_sparse, dtype
-        )
+        references = _nearest_to_origin(layout, half_norms)
+        rivals = layout.rivals(references)
+        gamma = _rounding_bound(n_terms, dtype)
+        if is_sparse:
+            to_pack = slice(None) if cache is None else cache.is_stale[places]
+            matrix = _pack_centers(
+                centers, places[to_pack], half_norms[to_pack], gamma, dtype
+            )
+        else:
+            against = layout.cell(layout.run_of_rival, references[layout.run_of_rival])
+            matrix = _pack_differences(
+                centers[places[rivals]],
+                centers[places[against]],
+                half_norms[rivals],
+                half_norms[against],
+                gamma,
+                dtype,
+            )
         return cls(
             layout=layout,
             centers=centers,
             places=places,
             half_norms=half_norms,
+            references=references,
+            rivals=rivals,
             matrix=matrix,
-            least_norms=_least_norms(layout, half_norms),
             n_terms=n_terms,
             is_sparse=is_sparse,
             cache=cache,
         )
 
     def score(self, tile: Tile, out: np.ndarray) -> None:
-        """Write the scores of a tile's rows, of shape (n_cells, n_rows)."""
+        """Write the scores of a tile's rows, of shape (n_rivals, n_rows)."""
         augmented = tile.augment(self.matrix.dtype)
-        if self.cache is not None:
-            self.cache.scores(augmented @ self.matrix, self.places, tile, out)
-        elif self.is_sparse:
-            out[:] = (augmented @ self.matrix).T
-        else:
-            with np.errstate(invalid="ignore", over="ignore"):
+        with np.errstate(invalid="ignore", over="ignore"):
+            if not self.is_sparse:
                 np.matmul(self.matrix, augmented.T, out=out)
+                return
+            scores = (augmented @ self.matrix).T
+            if self.cache is not None:
+                scores = self.cache.renew(scores, self.places, tile)
+            against = self.reference_cells[self.layout.run_of_rival]
+            np.subtract(scores[self.rivals], scores[against], out=out)
+
+    @cached_property
+    def reference_cells(self) -> np.ndarray:
+        """The cells of the references, of shape (n_runs,)."""
+        return self.layout.cell(np.arange(self.layout.n_runs), self.references)
+
+    @cached_property
+    def marks(self) -> tuple[np.ndarray, np.ndarray]:
+        """What a candidate adds to a row's sum: each rival, and each reference.
+
+        With K clusters, label k adds K + k; see :func:`_assign_where_certain`.
+        """
+        layout = self.layout
+        n_clusters = layout.n_clusters[layout.run_of_rival]
+        of_rivals = n_clusters + layout.label_of_cell[self.rivals]
+        of_references = layout.n_clusters + self.references
+        dtype = layout.label_dtype
+        return of_rivals.astype(dtype)[:, None], of_references.astype(dtype)[:, None]
 
     @cached_property
     def is_spherical(self) -> bool:
@@ -239,21 +318,45 @@ def half_squared_norms(
     return np.where(in_use, squares / 2, np.inf)
 
 
-def _pack_matrix(
+def _pack_differences(
+    centers: np.ndarray,
+    references: np.ndarray,
+    half_norms: np.ndarray,
+    reference_half_norms: np.ndarray,
+    gamma: float,
+    dtype,
+) -> np.ndarray:
+    """Return the matrix of :class:`PackedCenters` for dense rows."""
+    n_features = centers.shape[1]
+    precision = np.result_type(centers.dtype, dtype)
+    differences = np.subtract(centers, references, dtype=precision)
+    in_use = np.isfinite(half_norms)
+    half_norms = np.where(in_use, half_norms, 0)
+    biases = half_norms - reference_half_norms
+    # The norms are rounded too, which counts where their difference is small.
+    errors = gamma * np.abs(biases)
+    errors += _rounding_bound(n_features, np.float64) * (
+        half_norms + reference_half_norms
+    )
+    matrix = np.empty((len(centers), n_features + 2), dtype=dtype)
+    with np.errstate(over="ignore", invalid="ignore"):
+        matrix[:, :n_features] = differences
+        matrix[:, n_features] = errors - biases
+        matrix[:, n_features + 1] = gamma * row_norms(differences)
+    _mark_unused(matrix, ~in_use)
+    return matrix
+
+
+def _pack_centers(
     centers: np.ndarray,
     places: np.ndarray,
     half_norms: np.ndarray,
-    n_terms: int,
-    is_sparse: bool,
+    gamma: float,
     dtype,
 ) -> np.ndarray:
-    """Return the matrix of :class:`PackedCenters` for some of the centres."""
+    """Return the matrix of :class:`PackedCenters` for sparse rows."""
     n_features = centers.shape[1]
-    gamma = _rounding_bound(n_terms, dtype)
-    matrix = np.empty((len(places), n_features + 2), dtype=dtype)
-    if is_sparse:
-        matrix = np.empty((n_features + 2, len(places)), dtype=dtype)
-    by_cell = matrix.T if is_sparse else matrix
+    matrix = np.empty((n_features + 2, len(places)), dtype=dtype)
     squares = np.zeros(len(places))
     step = max(_PACKED_VALUES // max(len(places), 1), 1)
     for start in range(0, n_features, step):
@@ -261,15 +364,19 @@ def _pack_matrix(
         here = centers[:, strip][places]
         squares += np.einsum("ij,ij->i", here, here, dtype=np.float64)
         with np.errstate(over="ignore"):
-            by_cell[:, strip] = here
+            matrix[strip] = here.T
     with np.errstate(over="ignore", invalid="ignore"):
-        by_cell[:, n_features] = -(1 - gamma) * half_norms
-        by_cell[:, n_features + 1] = gamma * np.sqrt(squares)
-    in_use = np.isfinite(half_norms)
-    if not in_use.all():
-        by_cell[~in_use] = 0
-        by_cell[~in_use, n_features] = -np.finfo(dtype).max / 8
+        matrix[n_features] = -(1 - gamma) * half_norms
+        matrix[n_features + 1] = gamma * np.sqrt(squares)
+    _mark_unused(matrix.T, np.isinf(half_norms))
     return matrix
+
+
+def _mark_unused(matrix: np.ndarray, unused: np.ndarray) -> None:
+    """Give centres that are not in use a score below all others."""
+    if unused.any():
+        matrix[unused] = 0
+        matrix[unused, -2] = -np.finfo(matrix.dtype).max / 8
 
 
 class ScoreCache:
@@ -293,21 +400,22 @@ class ScoreCache:
         self._scores = np.empty((n_cells, n_rows), dtype=np.float32)
         self.is_stale = np.ones(n_cells, dtype=bool)
 
-    def scores(
-        self, fresh: np.ndarray, cells: np.ndarray, tile: Tile, out: np.ndarray
-    ) -> None:
-        """Put in the scores of the stale cells and write out those of all cells.
+    def renew(self, fresh: np.ndarray, cells: np.ndarray, tile: Tile) -> np.ndarray:
+        """Put in the scores of the stale cells and return those of all cells.
 
         Parameters
         ----------
-        fresh : ndarray of shape (n_rows, n_stale)
+        fresh : ndarray of shape (n_stale, n_rows)
         cells : ndarray of shape (n_cells,)
         tile : Tile
-        out : ndarray of shape (n_cells, n_rows)
+
+        Returns
+        -------
+        scores : ndarray of shape (n_cells, n_rows)
         """
         here = self._scores[:, tile.start : tile.stop]
-        here[cells[self.is_stale[cells]]] = fresh.T
-        np.take(here, cells, axis=0, out=out)
+        here[cells[self.is_stale[cells]]] = fresh
+        return here[cells]
 
 
 def _are_spherical(half_norms: np.ndarray) -> bool:
@@ -315,13 +423,13 @@ def _are_spherical(half_norms: np.ndarray) -> bool:
     return not half_norms[np.isfinite(half_norms)].any()
 
 
-def _least_norms(layout: Layout, half_norms: np.ndarray) -> np.ndarray:
-    """Return the smallest norm of a centre in use, for each run."""
-    if _are_spherical(half_norms):
-        return np.ones(layout.n_runs)
-    least = np.full(layout.n_runs, np.inf)
-    np.minimum.at(least, layout.run_of_cell, half_norms)
-    return np.sqrt(2 * least)
+def _nearest_to_origin(layout: Layout, half_norms: np.ndarray) -> np.ndarray:
+    """Return for each run the label of the smallest centre that is in use."""
+    labels = np.empty(layout.n_runs, dtype=np.intp)
+    for group in layout.groups:
+        of_group = half_norms[group.cells].reshape(group.n_clusters, -1)
+        of_group.argmin(axis=0, out=labels[group.runs])
+    return labels
 
 
 class AssignWorkspace:
@@ -339,10 +447,11 @@ class AssignWorkspace:
 
     def __init__(self, layout: Layout, tile_rows: int, dtype=np.float32) -> None:
         self._made_for = (layout, tile_rows)
-        self._scores = np.empty(layout.n_cells * tile_rows, dtype)
-        self._is_candidate = np.empty(layout.n_cells * tile_rows, bool)
+        self._scores = np.empty(layout.n_rivals * tile_rows, dtype)
+        self._is_candidate = np.empty(layout.n_rivals * tile_rows, bool)
+        self._marks = np.empty(layout.n_rivals * tile_rows, layout.label_dtype)
         self._best = np.empty(layout.n_runs * tile_rows, dtype)
-        self._marks = np.empty(layout.n_cells * tile_rows, layout.label_dtype)
+        self._is_reference = np.empty(layout.n_runs * tile_rows, bool)
         self._labels = np.empty(layout.n_runs * tile_rows, layout.label_dtype)
         self._shaped_for: tuple[Layout, int] | None = None
 
@@ -355,25 +464,23 @@ class AssignWorkspace:
         """Cut the buffers to this layout and number of rows."""
         if self._shaped_for == (layout, n_rows):
             return
-        n_scores, n_labels = layout.n_cells * n_rows, layout.n_runs * n_rows
+        n_scores, n_labels = layout.n_rivals * n_rows, layout.n_runs * n_rows
         self.scores = self._scores[:n_scores].reshape(-1, n_rows)
+        self.is_candidate = self._is_candidate[:n_scores].reshape(-1, n_rows)
+        self.marks = self._marks[:n_scores].reshape(-1, n_rows)
         self.best = self._best[:n_labels].reshape(-1, n_rows)
+        self.is_reference = self._is_reference[:n_labels].reshape(-1, n_rows)
         self.labels = self._labels[:n_labels].reshape(-1, n_rows)
-        is_candidate = self._is_candidate[:n_scores].reshape(-1, n_rows)
-        marks = self._marks[:n_scores].reshape(-1, n_rows)
         self.n_clusters = layout.n_clusters.astype(self.labels.dtype)[:, None]
         self.groups = [
             _GroupViews(
-                scores=self.scores[group.cells].reshape(group.n_clusters, -1, n_rows),
-                is_candidate=is_candidate[group.cells].reshape(
-                    group.n_clusters, -1, n_rows
+                scores=self.scores[group.rivals].reshape(*group.shape, n_rows),
+                is_candidate=self.is_candidate[group.rivals].reshape(
+                    *group.shape, n_rows
                 ),
-                marks=marks[group.cells].reshape(group.n_clusters, -1, n_rows),
+                marks=self.marks[group.rivals].reshape(*group.shape, n_rows),
                 best=self.best[group.runs],
                 labels=self.labels[group.runs],
-                counts=np.arange(
-                    group.n_clusters, 2 * group.n_clusters, dtype=self.labels.dtype
-                )[:, None, None],
             )
             for group in layout.groups
         ]
@@ -388,7 +495,6 @@ class _GroupViews(NamedTuple):
     marks: np.ndarray
     best: np.ndarray
     labels: np.ndarray
-    counts: np.ndarray  # what each candidate adds to the labels
 
 
 def assign_sweep(
@@ -431,33 +537,33 @@ def assign_sweep(
 def _assign_where_certain(
     tile: Tile, packed: PackedCenters, workspace: AssignWorkspace
 ) -> np.ndarray:
-    """Fill the workspace; return where in its flat labels there is no label yet."""
+    """Fill the workspace; return where in its flat labels there is no label yet.
+
+    The candidates of a row are marked by a sum: with K clusters, label k counts K + k.
+    One candidate gives a sum from K to 2K - 1, and two or more give at least 2K. One
+    sum takes the place of a count and a maximum.
+    """
     workspace.shape_for(packed.layout, tile.stop - tile.start)
+    best, labels = workspace.best, workspace.labels
     packed.score(tile, workspace.scores)
     for group in workspace.groups:
-        np.maximum.reduce(group.scores, axis=0, out=group.best)
-    of_rows, of_runs = _doubts(tile.norms, packed, workspace.best.dtype)
+        np.maximum.reduce(group.scores, axis=0, out=group.best, initial=0)
+    of_rows, of_runs = _doubts(tile.norms, packed, best.dtype)
     with np.errstate(invalid="ignore"):
-        workspace.best -= of_rows
-        workspace.best -= of_runs[:, None]
+        best -= of_rows
+        best -= of_runs[:, None]
+    rival_marks, reference_marks = packed.marks
     for group in workspace.groups:
-        _add_candidates(group)
-    workspace.labels -= workspace.n_clusters
+        np.greater(group.scores, group.best, out=group.is_candidate)
+    np.multiply(workspace.is_candidate.view(np.uint8), rival_marks, out=workspace.marks)
+    for group in workspace.groups:
+        np.add.reduce(group.marks, axis=0, dtype=group.marks.dtype, out=group.labels)
+    np.less(best, 0, out=workspace.is_reference)
+    labels += workspace.is_reference.view(np.uint8) * reference_marks
+    labels -= workspace.n_clusters
     # Unsigned: no candidate at all gives a large number as well.
-    is_doubtful = workspace.labels >= workspace.n_clusters
+    is_doubtful = labels >= workspace.n_clusters
     return np.flatnonzero(is_doubtful) if is_doubtful.any() else _NONE
-
-
-def _add_candidates(group: _GroupViews) -> None:
-    """Set the labels to a sum from which the only candidate can be read.
-
-    With K clusters, candidate k counts K + k. One candidate gives a sum from K to
-    2K - 1, and two or more give at least 2K. One sum takes the place of a count and a
-    maximum, which matters: this is half of the work on the scores.
-    """
-    np.greater(group.scores, group.best, out=group.is_candidate)
-    np.multiply(group.is_candidate.view(np.uint8), group.counts, out=group.marks)
-    np.add.reduce(group.marks, axis=0, dtype=group.marks.dtype, out=group.labels)
 
 
 def _doubts(
@@ -465,16 +571,21 @@ def _doubts(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Bound twice the rounding error of the best score of a row in a run.
 
-    With x the row's norm and c that of the run's centre next to the origin, the norm
-    of the nearest centre is at most 2x + c, so its error is at most
-    ``gamma * (4 x^2 + 3 x c + c^2 / 2)``; see :class:`PackedCenters`. Twice this is no
-    more than ``16 gamma x^2 + 16 gamma c^2``: a part of the row and a part of the run.
-    An infinite part leaves every centre a candidate.
+    With x the row's norm and r that of the run's reference, the best centre c is no
+    farther from the row than the reference, so ``|c - r| <= 2 (x + r)`` and its error
+    is at most ``4 gamma (x + r)^2``, and ``gamma (3 x^2 + 2 r^2)`` for the rounding of
+    the norms. Twice this is no more than ``24 gamma x^2 + 24 gamma r^2``: a part of the
+    row and a part of the run. The scores of sparse rows, which are differences of
+    rounded scores, obey the same bound. A part that overflows leaves no candidate.
     """
     gamma = _rounding_bound(packed.n_terms, dtype)
+    squares = 2 * packed.half_norms[packed.reference_cells]
+    if packed.is_spherical:
+        squares = np.ones_like(squares)
     with np.errstate(over="ignore"):
-        of_rows = (16 * gamma * norms**2).astype(dtype)
-        of_runs = (16 * gamma * packed.least_norms**2).astype(dtype)
+        of_rows = (24 * gamma * norms**2).astype(dtype)
+        of_runs = (24 * gamma * squares).astype(dtype)
+    of_rows[np.isinf(of_rows)] = np.nan
     return of_rows, of_runs
 
 
