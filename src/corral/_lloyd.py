@@ -36,6 +36,9 @@ _WIDE_RANGE = 2.0**16
 # Scores of sparse rows are kept up to this many.
 _MAX_CACHED_SCORES = 2**24
 
+# Where to look for the first row of each cell; there are rows of most cells.
+_FIRST_ROWS = 1024
+
 # Centres are set in groups of about this many values, to stay in the cache.
 _UPDATED_VALUES = 2**16
 
@@ -142,6 +145,32 @@ class LloydRuns:
             is_sparse=self._tiles.is_sparse,
             cache=self._cache,
         )
+
+    def sort_labels(self) -> np.ndarray:
+        """Return the cells with the labels of each run in order of their first rows.
+
+        In this order equal runs have equal labels, whatever their starts were.
+        """
+        layout = self._layout
+        order = np.empty(layout.n_cells, dtype=np.intp)
+        by_label = np.lexsort((layout.label_of_cell, layout.run_of_cell))
+        order[by_label] = np.lexsort((self._find_first_rows(), layout.run_of_cell))
+        return order
+
+    def _find_first_rows(self) -> np.ndarray:
+        """Return the first row of each cell; an empty one has the number of rows."""
+        first_rows = np.full(self._layout.n_cells, self._tiles.n_rows)
+        missing = np.arange(self._layout.n_cells)
+        start, stop = 0, _FIRST_ROWS
+        while len(missing) and start < self._tiles.n_rows:
+            labels = self._labels[:, start:stop][self._layout.run_of_cell[missing]]
+            is_row_of = labels == self._layout.label_of_cell[missing, None]
+            found = is_row_of.any(axis=1)
+            first_rows[missing[found]] = start + is_row_of[found].argmax(axis=1)
+            missing = missing[~found]
+            # What is left is rare, so look at more rows at once.
+            start, stop = stop, 2 * stop
+        return first_rows
 
     def _workspace(self, number: int) -> AssignWorkspace:
         if number not in self._workspaces:
