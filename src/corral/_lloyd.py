@@ -1,12 +1,14 @@
 """Lloyd's algorithm for many K-means runs at once: one sweep of a tile serves all."""
 
 import threading
+from collections.abc import Iterator
 
 import numpy as np
 from scipy import sparse
 
 from corral._assign import (
     AssignWorkspace,
+    Group,
     Layout,
     PackedCenters,
     ScoreCache,
@@ -60,8 +62,9 @@ class LloydRuns:
     weights : ndarray of shape (n_rows,) or None
         Positive.
     layout : Layout
-    starts : ndarray of shape (n_cells, n_features)
-        First centres, in the row space and in its precision; overwritten.
+    starts : ndarray of shape (n_cells, n_features) or None
+        First centres, in the row space and in its precision; overwritten. None if the
+        runs start from labels.
     features : ndarray of shape (n_runs, n_features), bool, or None
         The features that each run sees. The centres of a run are zero in all others,
         which is all it takes.
@@ -80,7 +83,7 @@ class LloydRuns:
         tiles: Tiles,
         weights: np.ndarray | None,
         layout: Layout,
-        starts: np.ndarray,
+        starts: np.ndarray | None,
         *,
         features: np.ndarray | None = None,
         spherical: bool = False,
@@ -99,9 +102,15 @@ class LloydRuns:
         )
         n_columns = self._grid.n_levels * (tiles.n_features + 1)
         self._sums = np.zeros((layout.n_cells, n_columns))
-        self.centers = self._mask(starts, slice(None))
-        in_use = ~_repeated_starts(self.centers, layout.run_of_cell)
-        self.half_norms = half_squared_norms(self.centers, in_use, spherical=spherical)
+        if starts is None:
+            self.centers = np.zeros((layout.n_cells, tiles.n_features), tiles.dtype)
+            self.half_norms = np.full(layout.n_cells, np.inf)
+        else:
+            self.centers = self._mask(starts, slice(None))
+            in_use = ~_repeated_starts(self.centers, layout.run_of_cell)
+            self.half_norms = half_squared_norms(
+                self.centers, in_use, spherical=spherical
+            )
         self._cache = None
         if tiles.is_sparse and layout.n_cells * tiles.n_rows <= _MAX_CACHED_SCORES:
             self._cache = ScoreCache(layout.n_cells, tiles.n_rows)
@@ -112,6 +121,33 @@ class LloydRuns:
         self._labels = np.full(
             (layout.n_runs, tiles.n_rows), self._no_label, layout.label_dtype
         )
+
+    @property
+    def labels(self) -> np.ndarray:
+        """Labels of all rows, of shape (n_runs, n_rows)."""
+        return self._labels
+
+    def start_from(self, labels: np.ndarray, threads: Threads) -> None:
+        """Take over the labels of all rows and set the centres to their means.
+
+        Parameters
+        ----------
+        labels : ndarray of shape (n_runs, n_rows)
+        threads : Threads
+        """
+        everything = self._layout.select(np.arange(self._layout.n_runs))
+        groups = everything.layout.groups
+        self._touched[:] = True
+        for rows, parts in self._all_parts():
+            old, new = self._labels[:, rows], labels[:, rows]
+
+            def work(_: int, share: range, parts=parts, old=old, new=new) -> None:
+                for index in share:
+                    self._move_group(parts, groups[index], everything, old, new)
+
+            threads.share(len(groups), work)
+        self._labels[:] = labels
+        self._update_centers(everything)
 
     def run(self, max_iter: int, tolerances: np.ndarray, threads: Threads) -> None:
         """Iterate until each run's centres rest, or ``max_iter`` times.
@@ -223,15 +259,35 @@ class LloydRuns:
         parts = self._grid.split(self._weigh(tile, slice(None)))
         self._touched[active.cells] = True
         for group in active.layout.groups:
-            labels = np.arange(group.n_clusters, dtype=new.dtype)[:, None, None]
-            enters = new[group.runs] == labels
-            leaves = old[group.runs] == labels
-            signs = np.subtract(enters, leaves, dtype=np.float64)
-            signs = signs.reshape(-1, parts.shape[0])
-            # Dense signs: with so many, even sparse rows are added up faster this way.
-            change = (parts.T @ signs.T).T if tile.is_sparse else signs @ parts
-            with self._lock:
-                self._sums[active.cells[group.cells]] += change
+            self._move_group(parts, group, active, old, new)
+
+    def _move_group(
+        self, parts, group: Group, active: Selection, old: np.ndarray, new: np.ndarray
+    ) -> None:
+        labels = np.arange(group.n_clusters, dtype=new.dtype)[:, None, None]
+        enters = new[group.runs] == labels
+        leaves = old[group.runs] == labels
+        signs = np.subtract(enters, leaves, dtype=np.float64)
+        signs = signs.reshape(-1, parts.shape[0])
+        # Dense signs: with so many, even sparse rows are added up faster this way.
+        change = (parts.T @ signs.T).T if sparse.issparse(parts) else signs @ parts
+        cells = active.cells[group.cells]
+        with self._lock:
+            if cells[-1] - cells[0] == len(cells) - 1:
+                # A slice saves two copies of long sums.
+                self._sums[cells[0] : cells[-1] + 1] += change
+            else:
+                self._sums[cells] += change
+
+    def _all_parts(self) -> Iterator[tuple]:
+        """Yield rows and their parts: tiles of dense rows, all sparse rows at once."""
+        if not self._tiles.is_sparse:
+            for tile in self._tiles:
+                parts = self._grid.split(self._weigh(tile, slice(None)))
+                yield slice(tile.start, tile.stop), parts
+            return
+        weighed = [self._weigh(tile, slice(None)) for tile in self._tiles]
+        yield slice(None), self._grid.split(sparse.vstack(weighed, format="csr"))
 
     def _gather_moves(
         self,

@@ -210,6 +210,7 @@ class Tiles:
         self._source = source
         self._space = space
         self.n_rows, self.n_features = source.shape
+        self.dtype = space.dtype
         self.is_sparse = source.is_sparse
         self.n_terms = source.max_row_values
         self.tile_rows = _choose_tile_rows(source, n_scores, max_rows)
