@@ -1,7 +1,7 @@
 """All K-means runs to convergence on all rows, against scikit-learn's one by one."""
 
 import statistics
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -9,7 +9,7 @@ from scipy import sparse
 from sklearn.cluster import KMeans
 
 from benchmarks.speed._data import load_raw, load_standardised
-from benchmarks.speed._inside import N_PARTITIONS, fit_runs, get_centers
+from benchmarks.speed._inside import N_PARTITIONS, KMeansRuns, fit_runs, get_centers
 from benchmarks.speed._measure import (
     Options,
     Row,
@@ -63,7 +63,7 @@ def _measure(case: _Case, what: str, options: Options) -> Iterator[Row]:
     yield Row(what, *middle(seconds), times_faster(case.times_faster))
     yield Row(
         f"partitions: {case.name}, mean inertia",
-        race.mean_inertia(race.ours),
+        race.mean_inertia(get_centers(runs) for runs in race.ours),
         race.mean_inertia(race.theirs),
         at_most(1.01),
         unit="",
@@ -75,7 +75,9 @@ class _Race:
 
     Attributes
     ----------
-    ours, theirs : list of lists of ndarrays
+    ours : list of KMeansRuns
+        For each round, all runs.
+    theirs : list of lists of ndarrays
         For each round, the centres of each run.
     """
 
@@ -85,7 +87,7 @@ class _Race:
         self._X = X
         self._n_clusters = n_clusters
         self._threads = threads
-        self.ours: list[list[np.ndarray]] = []
+        self.ours: list[KMeansRuns] = []
         self.theirs: list[list[np.ndarray]] = []
         self._n_labels = np.zeros(0, dtype=int)
 
@@ -93,7 +95,7 @@ class _Race:
         """Make all runs at once; their numbers of clusters serve the other side."""
         runs = fit_runs(self._X, self._n_clusters, seed=seed, threads=self._threads)
         self._n_labels = runs.n_labels
-        self.ours.append(get_centers(runs))
+        self.ours.append(runs)
 
     def run_theirs(self, seed: int) -> None:
         """Fit scikit-learn's KMeans once for each run."""
@@ -110,7 +112,7 @@ class _Race:
             centers.append(model.fit(self._X).cluster_centers_)
         self.theirs.append(centers)
 
-    def mean_inertia(self, rounds: list[list[np.ndarray]]) -> float:
+    def mean_inertia(self, rounds: Iterable[list[np.ndarray]]) -> float:
         """Return the mean over all rounds and runs, computed alike for both sides."""
         return statistics.fmean(_mean_inertia(self._X, runs) for runs in rounds)
 

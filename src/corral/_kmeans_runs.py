@@ -224,12 +224,18 @@ def fit_kmeans_runs(
     layout = Layout(n_clusters)
     centers = np.empty((layout.n_cells, source.shape[1]), dtype=space.dtype)
     half_norms = np.empty(layout.n_cells)
+    rows = _draw_start_rows(first, space, layout, features, settings, rng)
+    labels = None
+    if features is None and min(first.source.shape) >= _MIN_WIDTH:
+        labels = _label_in_few_directions(first, space, layout, rows, settings, threads)
     groups = _group_runs(layout, source)
     for runs in groups:
         part = layout.select(runs)
         seen = None if features is None else features[runs]
-        rows = _draw_start_rows(first, space, part.layout, seen, settings, rng)
-        start = _find_start(first, space, part.layout, rows, seen, settings, threads)
+        if labels is None:
+            start = _Start(_take_points(first, space, rows[part.cells]))
+        else:
+            start = _Start(None, labels[runs])
         for step in ladder:
             found = step.climb(space, part.layout, start, seen, settings, threads)
             start = _Start(found.centers)
@@ -248,7 +254,7 @@ class _Start(NamedTuple):
 
 
 class _Found(NamedTuple):
-    """Where runs ended; the labels are those of the rows they learned from."""
+    """Where runs ended."""
 
     centers: np.ndarray
     half_norms: np.ndarray
@@ -272,8 +278,7 @@ class _LadderStep(NamedTuple):
         """Run Lloyd's algorithm on these rows."""
         if start.centers is None:
             lloyd = self._run(space, layout, start, features, settings, threads)
-            cells = lloyd.sort_labels()
-            return _Found(lloyd.centers[cells], lloyd.half_norms[cells])
+            return _Found(lloyd.centers, lloyd.half_norms)
         in_use = np.ones(layout.n_cells, dtype=bool)
         distinct = DistinctRuns.find(layout, start.centers, in_use, features)
         part = distinct.selection
@@ -281,8 +286,9 @@ class _LadderStep(NamedTuple):
             start = _Start(start.centers[part.cells])
             features = None if features is None else features[part.runs]
         lloyd = self._run(space, part.layout, start, features, settings, threads)
-        cells = lloyd.sort_labels()[distinct.cells]
-        return _Found(lloyd.centers[cells], lloyd.half_norms[cells])
+        if distinct.are_all:
+            return _Found(lloyd.centers, lloyd.half_norms)
+        return _Found(lloyd.centers[distinct.cells], lloyd.half_norms[distinct.cells])
 
     def label(
         self,
@@ -317,37 +323,32 @@ class _LadderStep(NamedTuple):
             lloyd.start_from(start.labels, threads)
         tolerances = settings.tol * _mean_variances(tiles, features, layout.n_runs)
         lloyd.run(settings.max_iter, tolerances, threads)
+        lloyd.sort_centers()
         return lloyd
 
 
-def _find_start(
-    step: _LadderStep,
-    space: RowSpace,
-    layout: Layout,
-    rows: np.ndarray,
-    features: np.ndarray | None,
-    settings: KMeansSettings,
-    threads: Threads,
-) -> _Start:
-    """Start from rows, or for wide ones from where that leads in few directions."""
-    n_rows, n_features = step.source.shape
-    if features is None and n_features >= _MIN_WIDTH and n_rows >= _MIN_WIDTH:
-        return _start_in_few_directions(step, space, layout, rows, settings, threads)
+def _take_points(step: _LadderStep, space: RowSpace, rows: np.ndarray) -> np.ndarray:
+    """Return rows of a step as points of the space, dense."""
     distinct, place = np.unique(rows, return_inverse=True)
     points = space.place(step.source.take(distinct))
     points = points.toarray() if sparse.issparse(points) else points
-    return _Start(points[place])
+    return points[place]
 
 
-def _start_in_few_directions(
+def _label_in_few_directions(
     step: _LadderStep,
     space: RowSpace,
     layout: Layout,
     rows: np.ndarray,
     settings: KMeansSettings,
     threads: Threads,
-) -> _Start:
-    """Run Lloyd's algorithm in the rows' principal directions."""
+) -> np.ndarray:
+    """Run Lloyd's algorithm in the principal directions of wide rows.
+
+    Returns
+    -------
+    labels : ndarray of shape (n_runs, n_rows)
+    """
     points = step.source.read(0, step.source.shape[0])
     if settings.metric == "cosine":
         points = space.place(points)
@@ -360,7 +361,7 @@ def _start_in_few_directions(
         few = RowSpace.fit("euclidean", points)
     reduced = _LadderStep(ArrayRows(points), step.weights)
     start = _Start(few.place(points[rows]))
-    return _Start(None, reduced.label(few, layout, start, settings, threads))
+    return reduced.label(few, layout, start, settings, threads)
 
 
 def _make_ladder(

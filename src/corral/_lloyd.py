@@ -42,7 +42,7 @@ _MAX_CACHED_SCORES = 2**24
 _FIRST_ROWS = 1024
 
 # Centres are set in groups of about this many values, to stay in the cache.
-_UPDATED_VALUES = 2**16
+_UPDATED_VALUES = 2**18
 
 
 class LloydRuns:
@@ -182,16 +182,21 @@ class LloydRuns:
             cache=self._cache,
         )
 
-    def sort_labels(self) -> np.ndarray:
-        """Return the cells with the labels of each run in order of their first rows.
+    def sort_centers(self) -> None:
+        """Put the centres of each run in the order of their first rows.
 
-        In this order equal runs have equal labels, whatever their starts were.
+        In this order equal runs have equal centres, whatever their starts were. To be
+        called last: labels and sums stay as they are.
         """
         layout = self._layout
-        order = np.empty(layout.n_cells, dtype=np.intp)
         by_label = np.lexsort((layout.label_of_cell, layout.run_of_cell))
-        order[by_label] = np.lexsort((self._find_first_rows(), layout.run_of_cell))
-        return order
+        by_row = np.lexsort((self._find_first_rows(), layout.run_of_cell))
+        first_cells = np.cumsum(layout.n_clusters) - layout.n_clusters
+        # Run by run, because a copy of all centres may be large.
+        for first, k in zip(first_cells, layout.n_clusters, strict=True):
+            cells, sources = by_label[first : first + k], by_row[first : first + k]
+            self.centers[cells] = self.centers[sources]
+            self.half_norms[cells] = self.half_norms[sources]
 
     def _find_first_rows(self) -> np.ndarray:
         """Return the first row of each cell; an empty one has the number of rows."""
