@@ -227,3 +227,74 @@ def test_large_offset_does_not_eat_up_the_digits(X):
     near = label_rows(fit_runs(X.astype(np.float32)), X.astype(np.float32))
     far = (X + 2.0**16).astype(np.float32)
     np.testing.assert_array_equal(label_rows(fit_runs(far), far), near)
+
+
+def test_equal_runs_are_done_once_and_have_equal_labels(seed):
+    # Two groups so far apart that every run with two clusters finds them.
+    X, group = make_blobs(300, centers=[[0, 0], [50, 50]], random_state=seed)
+    runs = fit_runs(X, seed, k_range=(2, 2))
+    assert len(runs.distinct.selection.runs) == 1
+    labels = label_rows(runs, X)
+    assert labels.shape == (12, 300)
+    assert (labels == labels[0]).all()
+    assert len(set(zip(labels[0].tolist(), group.tolist(), strict=True))) == 2
+
+
+def test_different_runs_stay_apart(X):
+    runs = fit_runs(X, k_range=(2, 9))
+    which = runs.distinct.which
+    labels = label_rows(runs, X)
+    for run, k in enumerate(runs.n_labels):
+        centers = runs.centers[runs.layout.cell(run, np.arange(k))]
+        nearest = ((runs.space.place(X)[:, None] - centers) ** 2).sum(axis=2).argmin(1)
+        np.testing.assert_array_equal(labels[run], nearest)
+    for first, second in zip(*np.triu_indices(12, 1), strict=True):
+        same = np.array_equal(labels[first], labels[second])
+        assert same == (which[first] == which[second])
+
+
+def make_wide(n_rows=600, n_features=700, seed=0):
+    """Rows with so many features that runs start in few directions."""
+    rng = np.random.default_rng(seed)
+    topics = rng.gamma(0.1, size=(6, n_features))
+    return rng.poisson(3 * topics[rng.integers(6, size=n_rows)]).astype(float)
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "cosine"])
+def test_wide_rows_end_where_lloyd_rests(metric):
+    X = make_wide()
+    runs = fit_runs(X, metric=metric)
+    points = runs.space.place(X)
+    labels = label_rows(runs, X)
+    for run, k in enumerate(runs.n_labels):
+        centers = runs.centers[runs.layout.cell(run, np.arange(k))]
+        means = np.array([points[labels[run] == j].mean(axis=0) for j in range(k)])
+        if metric == "cosine":
+            means /= np.linalg.norm(means, axis=1, keepdims=True)
+        np.testing.assert_allclose(centers, means, atol=1e-9)
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "cosine"])
+def test_wide_rows_give_the_same_labels_dense_or_sparse_and_on_any_threads(
+    metric, seed
+):
+    X = make_wide(seed=seed)
+    labels = label_rows(fit_runs(X, seed, metric=metric), X)
+    rows = sparse.csr_array(X)
+    for n_jobs in (1, 2):
+        runs = fit_runs(rows, seed, metric=metric, n_jobs=n_jobs)
+        np.testing.assert_array_equal(label_rows(runs, rows), labels)
+
+
+def test_starting_in_few_directions_is_no_worse(seed, monkeypatch):
+    X = make_wide(seed=seed)
+
+    def mean_inertia():
+        runs = fit_runs(X, seed, n_runs=40, k_range=(4, 8))
+        points, labels = runs.space.place(X), label_rows(runs, X)
+        cells = [runs.layout.cell(run, each) for run, each in enumerate(labels)]
+        return np.mean([((points - runs.centers[c]) ** 2).sum() for c in cells])
+
+    in_few_directions = mean_inertia()
+    monkeypatch.setattr(_kmeans_runs, "_MIN_WIDTH", 10**9)
+    assert in_few_directions < 1.02 * mean_inertia()

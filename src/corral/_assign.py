@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
+from corral._threads import Threads
 from corral._tiles import Tile, row_norms
 
 # Rows whose two best centres are too close to call are compared again in float64, in
@@ -25,6 +26,7 @@ _MANY_DOUBTS = 0.02
 _COMMON_DOUBT = 95
 
 _NONE = np.zeros(0, dtype=np.intp)
+_ONE_THREAD = Threads(1, None)
 
 
 class Group(NamedTuple):
@@ -215,6 +217,7 @@ class PackedCenters:
         is_sparse: bool,
         dtype=np.float32,
         cache: "ScoreCache | None" = None,
+        threads: Threads = _ONE_THREAD,
     ) -> "PackedCenters":
         """Pack centres; the parameters are the attributes of the same names."""
         references = _nearest_to_origin(layout, half_norms)
@@ -223,7 +226,7 @@ class PackedCenters:
         if is_sparse:
             to_pack = slice(None) if cache is None else cache.is_stale[places]
             matrix = _pack_centers(
-                centers, places[to_pack], half_norms[to_pack], gamma, dtype
+                centers, places[to_pack], half_norms[to_pack], gamma, dtype, threads
             )
         else:
             against = layout.cell(layout.run_of_rival, references[layout.run_of_rival])
@@ -378,18 +381,21 @@ def _pack_centers(
     half_norms: np.ndarray,
     gamma: float,
     dtype,
+    threads: Threads,
 ) -> np.ndarray:
     """Return the matrix of :class:`PackedCenters` for sparse rows."""
     n_features = centers.shape[1]
     matrix = np.empty((n_features + 2, len(places)), dtype=dtype)
-    squares = np.zeros(len(places))
     step = max(_PACKED_VALUES // max(len(places), 1), 1)
-    for start in range(0, n_features, step):
-        strip = slice(start, min(start + step, n_features))
-        here = centers[:, strip][places]
-        squares += np.einsum("ij,ij->i", here, here, dtype=np.float64)
-        with np.errstate(over="ignore"):
-            matrix[strip] = here.T
+
+    def work(_: int, share: range) -> None:
+        for index in share:
+            strip = slice(index * step, (index + 1) * step)
+            with np.errstate(over="ignore"):
+                matrix[:n_features][strip] = centers[:, strip][places].T
+
+    threads.share(-(-n_features // step), work)
+    squares = np.einsum("ij,ij->j", matrix[:-2], matrix[:-2], dtype=np.float64)
     with np.errstate(over="ignore", invalid="ignore"):
         matrix[n_features] = -(1 - gamma) * half_norms
         matrix[n_features + 1] = gamma * np.sqrt(squares)

@@ -353,7 +353,7 @@ def _label_in_few_directions(
     if settings.metric == "cosine":
         points = space.place(points)
     # Not shifted, so that dense and sparse rows have the same directions.
-    svd = TruncatedSVD(_N_DIRECTIONS, n_iter=2, random_state=0)
+    svd = TruncatedSVD(_N_DIRECTIONS, n_iter=1, random_state=0)
     points = svd.fit_transform(points * space.scale).astype(np.float32)
     if settings.metric == "cosine":
         few = RowSpace("euclidean", None, 1.0, points.dtype)

@@ -147,7 +147,7 @@ class LloydRuns:
 
             threads.share(len(groups), work)
         self._labels[:] = labels
-        self._update_centers(everything)
+        self._update_centers(everything, threads)
 
     def run(self, max_iter: int, tolerances: np.ndarray, threads: Threads) -> None:
         """Iterate until each run's centres rest, or ``max_iter`` times.
@@ -163,14 +163,14 @@ class LloydRuns:
         for _ in range(max_iter):
             changed = self._sweep(active, threads)
             changed[self._refill_empty_cells(active, threads)] = True
-            moves = self._update_centers(active)
+            moves = self._update_centers(active, threads)
             resting = ~changed | (moves <= tolerances[active.runs])
             if resting.all():
                 break
             if resting.any():
                 active = self._layout.select(active.runs[~resting])
 
-    def pack(self, selection: Selection) -> PackedCenters:
+    def pack(self, selection: Selection, threads: Threads) -> PackedCenters:
         """Pack the present centres of some runs for products with rows."""
         return PackedCenters.pack(
             selection.layout,
@@ -180,6 +180,7 @@ class LloydRuns:
             n_terms=self._tiles.n_terms,
             is_sparse=self._tiles.is_sparse,
             cache=self._cache,
+            threads=threads,
         )
 
     def sort_centers(self) -> None:
@@ -225,7 +226,7 @@ class LloydRuns:
 
         The sums follow the labels, the centres do not yet.
         """
-        packed = self.pack(active)
+        packed = self.pack(active, threads)
         any_changed = np.zeros(len(active.runs), dtype=bool)
 
         def work(number: int, share: range) -> None:
@@ -261,7 +262,7 @@ class LloydRuns:
         new: np.ndarray,
     ) -> None:
         """Update the sums by a product of the tile with all changes of its labels."""
-        parts = self._grid.split(self._weigh(tile, slice(None)))
+        parts = self._split(self._weigh(tile, slice(None)))
         self._touched[active.cells] = True
         for group in active.layout.groups:
             self._move_group(parts, group, active, old, new)
@@ -288,11 +289,16 @@ class LloydRuns:
         """Yield rows and their parts: tiles of dense rows, all sparse rows at once."""
         if not self._tiles.is_sparse:
             for tile in self._tiles:
-                parts = self._grid.split(self._weigh(tile, slice(None)))
+                parts = self._split(self._weigh(tile, slice(None)))
                 yield slice(tile.start, tile.stop), parts
             return
         weighed = [self._weigh(tile, slice(None)) for tile in self._tiles]
-        yield slice(None), self._grid.split(sparse.vstack(weighed, format="csr"))
+        yield slice(None), self._split(sparse.vstack(weighed, format="csr"))
+
+    def _split(self, weighed):
+        """Return the parts of rows, by columns if sparse: they will be transposed."""
+        parts = self._grid.split(weighed)
+        return parts.tocsc() if sparse.issparse(parts) else parts
 
     def _gather_moves(
         self,
@@ -349,26 +355,34 @@ class LloydRuns:
             weights = self._weights[tile.start : tile.stop][rows]
         return weigh_rows(tile.points[rows], weights)
 
-    def _update_centers(self, active: Selection) -> np.ndarray:
+    def _update_centers(self, active: Selection, threads: Threads) -> np.ndarray:
         """Set the centres to the means of their cells; return the runs' moves."""
-        moves = np.zeros(self._layout.n_runs)
         touched = active.cells[self._touched[active.cells]]
         self._touched[touched] = False
+        squares = np.empty(len(touched))
         step = max(_UPDATED_VALUES // self._tiles.n_features, 1)
-        for start in range(0, len(touched), step):
-            cells = touched[start : start + step]
-            means, filled = self._means(cells)
-            steps = means - self.centers[cells]
-            steps[~filled] = 0
-            squares = np.einsum("ij,ij->i", steps, steps, dtype=np.float64)
-            np.add.at(moves, self._layout.run_of_cell[cells], squares)
-            self.centers[cells] = means
-            if self._cache is not None:
-                self._cache.is_stale[cells] = True
-            self.half_norms[cells] = half_squared_norms(
-                means, filled, spherical=self._spherical
-            )
-        return moves[active.runs]
+
+        def work(_: int, share: range) -> None:
+            for index in share:
+                here = slice(index * step, (index + 1) * step)
+                squares[here] = self._set_centers(touched[here])
+
+        threads.share(-(-len(touched) // step), work)
+        if self._cache is not None:
+            self._cache.is_stale[touched] = True
+        runs = self._layout.run_of_cell[touched]
+        return np.bincount(runs, squares, self._layout.n_runs)[active.runs]
+
+    def _set_centers(self, cells: np.ndarray) -> np.ndarray:
+        """Set some centres to their means; return the squares of their moves."""
+        means, filled = self._means(cells)
+        steps = means - self.centers[cells]
+        steps[~filled] = 0
+        self.centers[cells] = means
+        self.half_norms[cells] = half_squared_norms(
+            means, filled, spherical=self._spherical
+        )
+        return np.einsum("ij,ij->i", steps, steps, dtype=np.float64)
 
     def _means(self, cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the mean of each cell, and whether it has any row."""
@@ -435,7 +449,7 @@ class LloydRuns:
         self, runs: np.ndarray, n_rows: int, threads: Threads
     ) -> list[np.ndarray]:
         """Return for each run the rows farthest from their centres, farthest first."""
-        packed = self.pack(self._layout.select(runs))
+        packed = self.pack(self._layout.select(runs), threads)
         features = None if self._features is None else self._features[runs]
         found: list[tuple[np.ndarray, np.ndarray]] = []
 
