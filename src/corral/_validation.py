@@ -51,23 +51,67 @@ def read_features(estimator, X, *, reset: bool) -> Features:
     return _read_array(estimator, X, reset=reset)
 
 
+def read_rows(estimator, X, *, reset: bool, accept_sparse: bool = True):
+    """Check X, all of whose columns have to be numbers.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Gets ``n_features_in_`` and, for a data frame, ``feature_names_in_`` when
+        ``reset``; is compared with X otherwise.
+    X : array, sparse matrix or data frame of shape (n_samples, n_features)
+    reset : bool
+    accept_sparse : bool
+
+    Returns
+    -------
+    rows : ndarray or CSR of shape (n_samples, n_features), float32 or float64
+    """
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    if isinstance(frame, nw.DataFrame):
+        validate_data(estimator, X, reset=reset, skip_check_array=True)
+        _check_numeric(
+            list(frame.iter_columns()), "Turn them into numbers, or drop them."
+        )
+        _check_any_row(estimator, frame)
+        return check_array(
+            frame.to_numpy(), dtype=_FLOATS, input_name="X", estimator=estimator
+        )
+    sparse_format = "csr" if accept_sparse else False
+    return validate_data(
+        estimator, X, reset=reset, accept_sparse=sparse_format, dtype=_FLOATS
+    )
+
+
+def _check_numeric(columns: list, advice: str) -> None:
+    unusable = [
+        f"{column.name!r} ({column.dtype})"
+        for column in columns
+        if not (column.dtype.is_numeric() or column.dtype == nw.Boolean)
+    ]
+    if unusable:
+        raise ValueError(
+            f"X has columns that are not numbers: {', '.join(unusable)}. {advice}"
+        )
+
+
+def _check_any_row(estimator, frame: nw.DataFrame) -> None:
+    if len(frame) == 0:
+        name = type(estimator).__name__
+        raise ValueError(f"X has 0 sample(s); {name} needs at least 1.")
+
+
 def _read_frame(estimator, frame: nw.DataFrame) -> Features:
     names = list(frame.columns)
     is_category = find_categories(estimator.categorical_features, len(names), names)
     columns = list(frame.iter_columns())
     numbers = [each for each, yes in zip(columns, is_category, strict=True) if not yes]
-    unusable = [
-        f"{column.name!r} ({column.dtype})"
-        for column in numbers
-        if not (column.dtype.is_numeric() or column.dtype == nw.Boolean)
-    ]
-    if unusable:
-        raise ValueError(
-            f"X has columns that are not numbers: {', '.join(unusable)}. Name them in "
-            "categorical_features to use each as a partition of its own, or drop them."
-        )
-    if len(frame) == 0:
-        raise ValueError("X has 0 sample(s); COR needs at least 1.")
+    _check_numeric(
+        numbers,
+        "Name them in categorical_features to use each as a partition of its own, or "
+        "drop them.",
+    )
+    _check_any_row(estimator, frame)
     categories = [
         each.to_numpy() for each, yes in zip(columns, is_category, strict=True) if yes
     ]
@@ -210,9 +254,12 @@ def count_outliers(
         contamination = 0.05 if contamination is None else contamination
         n_outliers = round(contamination * n_samples)
         asked = f"contamination={contamination}, which makes {n_outliers} outliers,"
-    if n_outliers > 0 and n_outliers >= n_samples - n_clusters:
-        raise ValueError(
-            f"{asked} should be smaller than n_samples - n_clusters = "
-            f"{n_samples} - {n_clusters} = {n_samples - n_clusters}."
+    limit = f"n_samples={n_samples}"
+    if n_clusters > 0:
+        limit = (
+            f"n_samples - n_clusters = {n_samples} - {n_clusters} = "
+            f"{n_samples - n_clusters}"
         )
+    if n_outliers > 0 and n_outliers >= n_samples - n_clusters:
+        raise ValueError(f"{asked} should be smaller than {limit}.")
     return n_outliers
