@@ -298,3 +298,17 @@ def test_starting_in_few_directions_is_no_worse(seed, monkeypatch):
     in_few_directions = mean_inertia()
     monkeypatch.setattr(_kmeans_runs, "_MIN_WIDTH", 10**9)
     assert in_few_directions < 1.02 * mean_inertia()
+
+
+def test_wide_rows_in_float32_are_the_same_dense_or_sparse(seed):
+    X = make_wide(seed=seed).astype(np.float32)
+    rows = sparse.csr_array(X)
+    np.testing.assert_array_equal(
+        label_rows(fit_runs(rows, seed), rows), label_rows(fit_runs(X, seed), X)
+    )
+
+
+def test_wide_rows_that_are_all_equal_have_one_cell():
+    X = np.ones((600, 700))
+    labels = label_rows(fit_runs(X), X)
+    assert (labels == labels[:, :1]).all()

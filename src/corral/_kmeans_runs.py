@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 from sklearn.cluster import kmeans_plusplus
-from sklearn.decomposition import TruncatedSVD
+from sklearn.utils.extmath import randomized_svd
 
 from corral._assign import (
     AssignWorkspace,
@@ -40,6 +40,11 @@ _LADDER_MIN_ROWS = 2048
 # (21,839 words) 2 instead of 20 for most runs, and the mean inertia is 2 % lower.
 _N_DIRECTIONS = 64
 _MIN_WIDTH = 8 * _N_DIRECTIONS
+
+# The directions are found from this many rows, and rows are turned to them in blocks of
+# this many values: both are copied to float64, which may be large.
+_DIRECTION_ROWS = 2048
+_TURNED_VALUES = 2**21
 
 # Sparse rows have long centres. Runs are done in groups whose sums need no more than
 # this many values.
@@ -349,12 +354,7 @@ def _label_in_few_directions(
     -------
     labels : ndarray of shape (n_runs, n_rows)
     """
-    points = step.source.read(0, step.source.shape[0])
-    if settings.metric == "cosine":
-        points = space.place(points)
-    # Not shifted, so that dense and sparse rows have the same directions.
-    svd = TruncatedSVD(_N_DIRECTIONS, n_iter=1, random_state=0)
-    points = svd.fit_transform(points * space.scale).astype(np.float32)
+    points = _turn_to_directions(step.source, space)
     if settings.metric == "cosine":
         few = RowSpace("euclidean", None, 1.0, points.dtype)
     else:
@@ -362,6 +362,33 @@ def _label_in_few_directions(
     reduced = _LadderStep(ArrayRows(points), step.weights)
     start = _Start(few.place(points[rows]))
     return reduced.label(few, layout, start, settings, threads)
+
+
+def _turn_to_directions(source: RowSource, space: RowSpace) -> np.ndarray:
+    """Return the rows in their principal directions.
+
+    Computed in float64 and from rows that are not shifted, so that dense and sparse
+    rows have the same directions.
+
+    Returns
+    -------
+    points : ndarray of shape (n_rows, _N_DIRECTIONS), float32
+    """
+
+    def read(rows: np.ndarray):
+        block = source.take(rows)
+        block = space.place(block) if space.metric == "cosine" else block
+        return block.astype(np.float64) * space.scale
+
+    n_rows, n_features = source.shape
+    spread = np.linspace(0, n_rows - 1, min(n_rows, _DIRECTION_ROWS)).astype(np.intp)
+    _, _, directions = randomized_svd(
+        read(spread), _N_DIRECTIONS, n_iter=1, random_state=0
+    )
+    n_blocks = -(-n_rows * n_features // _TURNED_VALUES)
+    blocks = np.array_split(np.arange(n_rows), min(n_blocks, n_rows))
+    points = [read(rows) @ directions.T for rows in blocks]
+    return np.concatenate(points).astype(np.float32)
 
 
 def _make_ladder(
