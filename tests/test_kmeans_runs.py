@@ -6,7 +6,7 @@ from scipy import sparse
 from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
 
-from corral import _kmeans_runs, _lloyd
+from corral import _kmeans_runs, _ladder, _lloyd
 from corral._assign import Layout
 from corral._blocks import ArrayRows
 from corral._kmeans_runs import KMeansSettings, fit_kmeans_runs
@@ -197,7 +197,7 @@ def test_threads_and_tiles_change_no_bit(X, monkeypatch, n_jobs, tile_rows, dtyp
 
 def test_ladder_ends_on_all_rows(X, monkeypatch):
     # Started on 50 and 400 rows, each run still ends in a fixed point on all rows.
-    monkeypatch.setattr(_kmeans_runs, "_LADDER_MIN_ROWS", 40)
+    monkeypatch.setattr(_ladder, "_MIN_ROWS", 40)
     runs = fit_runs(X, k_range=(2, 3))
     labels = label_rows(runs, X)
     for run, k in enumerate(runs.layout.n_clusters):
@@ -296,7 +296,7 @@ def test_starting_in_few_directions_is_no_worse(seed, monkeypatch):
         return np.mean([((points - runs.centers[c]) ** 2).sum() for c in cells])
 
     in_few_directions = mean_inertia()
-    monkeypatch.setattr(_kmeans_runs, "_MIN_WIDTH", 10**9)
+    monkeypatch.setattr(_kmeans_runs, "MIN_WIDTH", 10**9)
     assert in_few_directions < 1.02 * mean_inertia()
 
 
@@ -312,3 +312,47 @@ def test_wide_rows_that_are_all_equal_have_one_cell():
     X = np.ones((600, 700))
     labels = label_rows(fit_runs(X), X)
     assert (labels == labels[:, :1]).all()
+
+
+def test_ladder_parts_stand_for_all_rows(monkeypatch, seed):
+    # Far rows are in every part, and weighted sums are those of all rows on average.
+    monkeypatch.setattr(_ladder, "_MIN_ROWS", 100)
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(20_000, 3))
+    X[:5] += 1000
+    with use_threads(1) as threads:
+        space, rungs = _ladder.make_ladder(
+            ArrayRows(X),
+            None,
+            rng.permutation(len(X)),
+            metric="euclidean",
+            k_max=3,
+            rng=rng,
+            threads=threads,
+        )
+    assert [rung.source.shape[0] for rung in rungs][-1] == 20_000
+    assert len(rungs) == 3
+    for rung in rungs[:-1]:
+        rows = rung.source.read(0, rung.source.shape[0])
+        np.testing.assert_array_equal(rows[:5], X[:5])
+        np.testing.assert_allclose(rung.weights[:5], 1)
+        # Half of the chances are the same for all rows: no weight is above twice n/m.
+        assert rung.weights.max() <= 2 * 20_000 / (rung.source.shape[0] * 0.8)
+        np.testing.assert_allclose(rung.weights.sum(), 20_000, rtol=0.2)
+        inertia = (rung.weights[:, None] * (rows - X.mean(axis=0)) ** 2).sum()
+        np.testing.assert_allclose(inertia, ((X - X.mean(axis=0)) ** 2).sum(), rtol=0.1)
+
+
+@pytest.mark.parametrize("storage", [sparse.csr_array, np.float32])
+def test_ladder_is_the_same_in_any_storage_and_on_any_threads(
+    monkeypatch, storage, seed
+):
+    monkeypatch.setattr(_ladder, "_MIN_ROWS", 100)
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(2000, 6)).astype(np.float32).astype(float)
+    X[rng.random(X.shape) < 0.5] = 0
+    labels = label_rows(fit_runs(X, seed), X)
+    rows = storage(X)
+    monkeypatch.setattr(_ladder, "_BLOCK_VALUES", 1000)
+    runs = fit_runs(rows, seed, n_jobs=2)
+    np.testing.assert_array_equal(label_rows(runs, rows), labels)

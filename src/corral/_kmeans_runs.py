@@ -7,7 +7,6 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 from sklearn.cluster import kmeans_plusplus
-from sklearn.utils.extmath import randomized_svd
 
 from corral._assign import (
     AssignWorkspace,
@@ -17,6 +16,7 @@ from corral._assign import (
     assign_sweep,
 )
 from corral._blocks import ArrayRows, DenseRows, RowSource
+from corral._ladder import MIN_WIDTH, Rung, make_ladder, turn_to_directions
 from corral._lloyd import LloydRuns
 from corral._random import draw_seed
 from corral._threads import Threads
@@ -26,25 +26,6 @@ from corral._tiles import (
     RowSpace,
     Tiles,
 )
-
-# Lloyd's algorithm runs on a small part of the rows first and then on ever larger
-# ones, starting from the centres of the part before. Most iterations are done where
-# they are cheap; the last ones see all rows. Growing by 8 was the fastest of the
-# ladders tried on shuttle and kddcup (2 and 4 times faster than all rows at once), at
-# the same inertia. Below these numbers of rows, a part costs more than it saves.
-_LADDER_GROWTH = 8
-_LADDER_MIN_ROWS = 2048
-
-# Wide rows are first reduced to this many directions. Lloyd's algorithm is cheap there
-# and ends so close to an optimum in all features that few iterations are left: on k1b
-# (21,839 words) 2 instead of 20 for most runs, and the mean inertia is 2 % lower.
-_N_DIRECTIONS = 64
-_MIN_WIDTH = 8 * _N_DIRECTIONS
-
-# The directions are found from this many rows, and rows are turned to them in blocks of
-# this many values: both are copied to float64, which may be large.
-_DIRECTION_ROWS = 2048
-_TURNED_VALUES = 2**21
 
 # Sparse rows have long centres. Runs are done in groups whose sums need no more than
 # this many values.
@@ -222,16 +203,23 @@ def fit_kmeans_runs(
     # Sorted, because runs with the same number of clusters share operations.
     n_clusters = np.sort(_draw_n_clusters(settings, len(order), rng))
     features = _draw_features(settings, source.shape[1], rng)
-    ladder = _make_ladder(source, weights, order, n_clusters.max())
-    first = ladder[0]
-    space = RowSpace.fit(settings.metric, first.source.read(0, first.source.shape[0]))
+    space, rungs = make_ladder(
+        source,
+        weights,
+        order,
+        metric=settings.metric,
+        k_max=n_clusters.max(),
+        rng=rng,
+        threads=threads,
+    )
+    first = rungs[0]
 
     layout = Layout(n_clusters)
     centers = np.empty((layout.n_cells, source.shape[1]), dtype=space.dtype)
     half_norms = np.empty(layout.n_cells)
     rows = _draw_start_rows(first, space, layout, features, settings, rng)
     labels = None
-    if features is None and min(first.source.shape) >= _MIN_WIDTH:
+    if features is None and min(first.source.shape) >= MIN_WIDTH:
         labels = _label_in_few_directions(first, space, layout, rows, settings, threads)
     groups = _group_runs(layout, source)
     for runs in groups:
@@ -241,8 +229,8 @@ def fit_kmeans_runs(
             start = _Start(_take_points(first, space, rows[part.cells]))
         else:
             start = _Start(None, labels[runs])
-        for step in ladder:
-            found = step.climb(space, part.layout, start, seen, settings, threads)
+        for rung in rungs:
+            found = _climb(rung, space, part.layout, start, seen, settings, threads)
             start = _Start(found.centers)
         if len(groups) == 1:
             return KMeansRuns(space, layout, found.centers, found.half_norms)
@@ -265,83 +253,67 @@ class _Found(NamedTuple):
     half_norms: np.ndarray
 
 
-class _LadderStep(NamedTuple):
-    """A part of the rows, with their weights."""
-
-    source: RowSource
-    weights: np.ndarray | None
-
-    def climb(
-        self,
-        space: RowSpace,
-        layout: Layout,
-        start: _Start,
-        features: np.ndarray | None,
-        settings: KMeansSettings,
-        threads: Threads,
-    ) -> _Found:
-        """Run Lloyd's algorithm on these rows."""
-        if start.centers is None:
-            lloyd = self._run(space, layout, start, features, settings, threads)
-            return _Found(lloyd.centers, lloyd.half_norms)
-        in_use = np.ones(layout.n_cells, dtype=bool)
-        distinct = DistinctRuns.find(layout, start.centers, in_use, features)
-        part = distinct.selection
-        if not distinct.are_all:
-            start = _Start(start.centers[part.cells])
-            features = None if features is None else features[part.runs]
-        lloyd = self._run(space, part.layout, start, features, settings, threads)
-        if distinct.are_all:
-            return _Found(lloyd.centers, lloyd.half_norms)
-        return _Found(lloyd.centers[distinct.cells], lloyd.half_norms[distinct.cells])
-
-    def label(
-        self,
-        space: RowSpace,
-        layout: Layout,
-        start: _Start,
-        settings: KMeansSettings,
-        threads: Threads,
-    ) -> np.ndarray:
-        """Run Lloyd's algorithm; return the labels, of shape (n_runs, n_rows)."""
-        return self._run(space, layout, start, None, settings, threads).labels
-
-    def _run(
-        self,
-        space: RowSpace,
-        layout: Layout,
-        start: _Start,
-        features: np.ndarray | None,
-        settings: KMeansSettings,
-        threads: Threads,
-    ) -> LloydRuns:
-        tiles = Tiles(self.source, space, layout.n_cells, MAX_LLOYD_TILE_ROWS).keep()
-        lloyd = LloydRuns(
-            tiles,
-            self.weights,
-            layout,
-            start.centers,
-            features=features,
-            spherical=settings.metric == "cosine",
-        )
-        if start.labels is not None:
-            lloyd.start_from(start.labels, threads)
-        tolerances = settings.tol * _mean_variances(tiles, features, layout.n_runs)
-        lloyd.run(settings.max_iter, tolerances, threads)
-        lloyd.sort_centers()
-        return lloyd
+def _climb(
+    rung: Rung,
+    space: RowSpace,
+    layout: Layout,
+    start: _Start,
+    features: np.ndarray | None,
+    settings: KMeansSettings,
+    threads: Threads,
+) -> _Found:
+    """Run Lloyd's algorithm on the rows of a rung."""
+    if start.centers is None:
+        lloyd = _run_lloyd(rung, space, layout, start, features, settings, threads)
+        return _Found(lloyd.centers, lloyd.half_norms)
+    in_use = np.ones(layout.n_cells, dtype=bool)
+    distinct = DistinctRuns.find(layout, start.centers, in_use, features)
+    part = distinct.selection
+    if not distinct.are_all:
+        start = _Start(start.centers[part.cells])
+        features = None if features is None else features[part.runs]
+    lloyd = _run_lloyd(rung, space, part.layout, start, features, settings, threads)
+    if distinct.are_all:
+        return _Found(lloyd.centers, lloyd.half_norms)
+    return _Found(lloyd.centers[distinct.cells], lloyd.half_norms[distinct.cells])
 
 
-def _take_points(step: _LadderStep, space: RowSpace, rows: np.ndarray) -> np.ndarray:
-    """Return rows of a step as points of the space, dense."""
+def _run_lloyd(
+    rung: Rung,
+    space: RowSpace,
+    layout: Layout,
+    start: _Start,
+    features: np.ndarray | None,
+    settings: KMeansSettings,
+    threads: Threads,
+) -> LloydRuns:
+    tiles = Tiles(rung.source, space, layout.n_cells, MAX_LLOYD_TILE_ROWS).keep()
+    lloyd = LloydRuns(
+        tiles,
+        rung.weights,
+        layout,
+        start.centers,
+        features=features,
+        spherical=settings.metric == "cosine",
+    )
+    if start.labels is not None:
+        lloyd.start_from(start.labels, threads)
+    variances = _mean_variances(tiles, rung.weights, features, layout.n_runs)
+    lloyd.run(settings.max_iter, settings.tol * variances, threads)
+    lloyd.sort_centers()
+    return lloyd
+
+
+def _take_points(rung: Rung, space: RowSpace, rows: np.ndarray) -> np.ndarray:
+    """Return rows of a rung as points of the space, dense."""
     distinct, place = np.unique(rows, return_inverse=True)
-    points = space.place(step.source.take(distinct))
+    points = space.place(rung.source.take(distinct))
     points = points.toarray() if sparse.issparse(points) else points
     return points[place]
 
 
 def _label_in_few_directions(
-    step: _LadderStep,
+    rung: Rung,
     space: RowSpace,
     layout: Layout,
     rows: np.ndarray,
@@ -354,56 +326,15 @@ def _label_in_few_directions(
     -------
     labels : ndarray of shape (n_runs, n_rows)
     """
-    points = _turn_to_directions(step.source, space)
+    points = turn_to_directions(rung.source, space)
     if settings.metric == "cosine":
         few = RowSpace("euclidean", None, 1.0, points.dtype)
     else:
         few = RowSpace.fit("euclidean", points)
-    reduced = _LadderStep(ArrayRows(points), step.weights)
+    reduced = Rung(ArrayRows(points), rung.weights)
     start = _Start(few.place(points[rows]))
-    return reduced.label(few, layout, start, settings, threads)
-
-
-def _turn_to_directions(source: RowSource, space: RowSpace) -> np.ndarray:
-    """Return the rows in their principal directions.
-
-    Computed in float64 and from rows that are not shifted, so that dense and sparse
-    rows have the same directions.
-
-    Returns
-    -------
-    points : ndarray of shape (n_rows, _N_DIRECTIONS), float32
-    """
-
-    def read(rows: np.ndarray):
-        block = source.take(rows)
-        block = space.place(block) if space.metric == "cosine" else block
-        return block.astype(np.float64) * space.scale
-
-    n_rows, n_features = source.shape
-    spread = np.linspace(0, n_rows - 1, min(n_rows, _DIRECTION_ROWS)).astype(np.intp)
-    _, _, directions = randomized_svd(
-        read(spread), _N_DIRECTIONS, n_iter=1, random_state=0
-    )
-    n_blocks = -(-n_rows * n_features // _TURNED_VALUES)
-    blocks = np.array_split(np.arange(n_rows), min(n_blocks, n_rows))
-    points = [read(rows) @ directions.T for rows in blocks]
-    return np.concatenate(points).astype(np.float32)
-
-
-def _make_ladder(
-    source: RowSource, weights: np.ndarray | None, order: np.ndarray, k_max: int
-) -> list[_LadderStep]:
-    """Return ever larger parts of the rows; the last one holds all to learn from."""
-    sizes = [len(order)]
-    while sizes[0] // _LADDER_GROWTH >= max(_LADDER_MIN_ROWS, 16 * k_max):
-        sizes.insert(0, sizes[0] // _LADDER_GROWTH)
-    ladder = []
-    for size in sizes:
-        rows = np.sort(order[:size])
-        part = source if size == source.shape[0] else ArrayRows(source.take(rows))
-        ladder.append(_LadderStep(part, None if weights is None else weights[rows]))
-    return ladder
+    lloyd = _run_lloyd(reduced, few, layout, start, None, settings, threads)
+    return lloyd.labels
 
 
 def _draw_order(
@@ -448,7 +379,7 @@ def _group_runs(layout: Layout, source: RowSource) -> list[np.ndarray]:
 
 
 def _draw_start_rows(
-    step: _LadderStep,
+    rung: Rung,
     space: RowSpace,
     layout: Layout,
     features: np.ndarray | None,
@@ -456,11 +387,11 @@ def _draw_start_rows(
     rng: np.random.Generator,
 ) -> np.ndarray:
     """Return the rows on which the centres start, of shape (n_cells,)."""
-    n_rows = step.source.shape[0]
-    share = None if step.weights is None else step.weights / step.weights.sum()
+    n_rows = rung.source.shape[0]
+    share = None if rung.weights is None else rung.weights / rung.weights.sum()
     points = None
     if settings.init == "k-means++":
-        points = space.place(step.source.read(0, n_rows))
+        points = space.place(rung.source.read(0, n_rows))
     rows = np.empty(layout.n_cells, dtype=np.intp)
     for run, k in enumerate(layout.n_clusters):
         cells = layout.cell(run, np.arange(k))
@@ -469,21 +400,29 @@ def _draw_start_rows(
         else:
             seen = points if features is None else points[:, features[run]]
             _, rows[cells] = kmeans_plusplus(
-                seen, k, sample_weight=step.weights, random_state=draw_seed(rng)
+                seen, k, sample_weight=rung.weights, random_state=draw_seed(rng)
             )
     return rows
 
 
 def _mean_variances(
-    tiles: Tiles, features: np.ndarray | None, n_runs: int
+    tiles: Tiles,
+    weights: np.ndarray | None,
+    features: np.ndarray | None,
+    n_runs: int,
 ) -> np.ndarray:
     """Return for each run the mean variance of the features that it sees."""
     sums = np.zeros(tiles.n_features)
     squares = np.zeros(tiles.n_features)
+    total = 0.0
     for tile in tiles:
-        sums += tile.points.sum(axis=0, dtype=np.float64)
-        squares += (tile.points**2).sum(axis=0, dtype=np.float64)
-    variances = np.maximum(squares / tiles.n_rows - (sums / tiles.n_rows) ** 2, 0)
+        shares = np.ones(tile.stop - tile.start)
+        if weights is not None:
+            shares = weights[tile.start : tile.stop]
+        sums += shares @ tile.points
+        squares += shares @ tile.points**2
+        total += shares.sum()
+    variances = np.maximum(squares / total - (sums / total) ** 2, 0)
     if features is None:
         return np.full(n_runs, variances.mean())
     return features @ variances / features.sum(axis=1)
