@@ -7,7 +7,7 @@ import corral
 
 
 def test_public_names():
-    assert set(corral.__all__) == {"COR", "CORDetector", "__version__"}
+    assert set(corral.__all__) == {"COR", "CORDetector", "__version__", "all_methods"}
     assert all(hasattr(corral, name) for name in corral.__all__)
 
 

@@ -11,10 +11,12 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.speed import (
     assignment,
+    detectors,
     fit,
     import_time,
     linear,
     memory,
+    minus_minus,
     partitions,
 )
 from benchmarks.speed._data import REPOSITORY
@@ -28,6 +30,8 @@ QUESTIONS: dict[str, Callable[[Options], list[Row]]] = {
     "fit": fit.measure,
     "memory": memory.measure,
     "linear": linear.measure,
+    "detectors": detectors.measure,
+    "minus-minus": minus_minus.measure,
     "import": import_time.measure,
 }
 

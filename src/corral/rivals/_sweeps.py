@@ -1,0 +1,657 @@
+"""Rows against one set of centres: labels, costs and exact sums, block by block."""
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from corral._grid import Grid
+from corral._outliers import costliest
+from corral._threads import Threads
+from corral._tiles import RowSpace
+
+# A block should be so large that the Python calls per block do not count, and so small
+# that its scores stay in the cache. One sweep over 494,021 x 38 rows and 3 centres on 2
+# threads takes the same time with 8,192 and 16,384 rows, and longer with 2,048.
+_MAX_BLOCK_ROWS = 2**14
+_MAX_BLOCK_VALUES = 2**19
+_MAX_BLOCK_SCORES = 2**18
+
+# Work in float64 is done in pieces of this many values, which fit the cache.
+_PIECE_VALUES = 2**16
+
+# The shift is the median of about this many rows.
+_MEDIAN_ROWS = 2**11
+
+# Rows that are laid side by side to find the largest and smallest values.
+_FOLD = 64
+
+# Columns that are added up at once, fewer than NumPy's buffer of 8,192 numbers.
+_STRIP = 4096
+
+# How far apart the bounds of a score can be, in rounding errors; see `Points.assign`.
+_SLACK = 24
+
+# Costs are rounded to 53 - 12 bits, twelve digits: rows that are equally far but for
+# the rounding of float64, as the two rows of a cluster are, tie whatever their storage.
+_ROUNDED_BITS = 12
+# What this may change in a cost, as a share of |x|^2 + |r|^2 with r the centre nearest
+# to the origin; four times as much as it does.
+_ROUNDED_SHARE = 2.0 ** (_ROUNDED_BITS - 50)
+
+
+def find_ends(X) -> np.ndarray:
+    """Return the largest and the smallest value of each column, (2, n_features)."""
+    if sparse.issparse(X):
+        ends = [end.toarray().ravel() for end in (X.max(axis=0), X.min(axis=0))]
+        return np.stack(ends)
+    # Many rows side by side: NumPy is slow along an axis whose rows are short.
+    n_folded = len(X) // _FOLD
+    tops, bottoms = [X[n_folded * _FOLD :]], [X[n_folded * _FOLD :]]
+    if n_folded:
+        folded = X[: n_folded * _FOLD].reshape(n_folded, -1)
+        tops.append(folded.max(axis=0).reshape(_FOLD, -1))
+        bottoms.append(folded.min(axis=0).reshape(_FOLD, -1))
+    return np.stack(
+        [np.concatenate(tops).max(axis=0), np.concatenate(bottoms).min(axis=0)]
+    )
+
+
+def fit_space(metric: str, X, ends: np.ndarray) -> RowSpace:
+    """Choose the space for rows, from some of them and from the range of all.
+
+    The median of some rows serves as well as that of all, which takes longer than a
+    sweep. The largest and smallest values come along because they set the scale.
+    """
+    if metric == "cosine" or sparse.issparse(X):
+        return RowSpace.fit(metric, X)
+    some = X[:: max(len(X) // _MEDIAN_ROWS, 1)]
+    return RowSpace.fit(metric, np.concatenate([some, ends]))
+
+
+def place_centers(space: RowSpace, centers: np.ndarray) -> np.ndarray:
+    """Return centres given in the units of the rows in their space, in float64."""
+    wide = replace(space, dtype=np.dtype(np.float64))
+    return wide.place(np.asarray(centers, dtype=np.float64))
+
+
+def recover_centers(space: RowSpace, centers: np.ndarray) -> np.ndarray:
+    """Return centres of the space in the units and the precision of the rows."""
+    shift = 0 if space.shift is None else space.shift
+    return (centers / space.scale + shift).astype(space.dtype)
+
+
+def recover_costs(space: RowSpace, costs):
+    """Return costs of the space in the units of the rows."""
+    if space.metric == "cosine" or space.scale == 1:
+        return costs
+    # Twice, because the square of the scale may not be a number of float64.
+    with np.errstate(over="ignore", under="ignore"):
+        return costs / space.scale / space.scale
+
+
+class Centers(NamedTuple):
+    """Centres in the form that products with rows need.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n_clusters, n_features), float64
+    halves : ndarray of shape (n_clusters,)
+        ``|c|^2 / 2``; zero for cosine.
+    sizes : ndarray of shape (n_clusters,)
+        ``|c|``.
+    matrix : ndarray of shape (n_padded, n_features + 2)
+        Centres, biases and error bounds in the precision of the rows, and zeros.
+    slack : float
+        The centres' part of the slack of all scores.
+    """
+
+    values: np.ndarray
+    halves: np.ndarray
+    sizes: np.ndarray
+    matrix: np.ndarray
+    slack: float
+
+
+@dataclass
+class Assignment:
+    """The nearest centre of each row, and bounds of what the row costs there.
+
+    Attributes
+    ----------
+    centers : Centers
+    labels : ndarray of shape (n_rows,), int32
+    floors, ceilings : ndarray of shape (n_rows,)
+        Bounds of the costs, up to a factor that all rows share.
+    """
+
+    centers: Centers
+    labels: np.ndarray
+    floors: np.ndarray
+    ceilings: np.ndarray
+
+
+class Points:
+    """Rows in the space of a metric, ready for products with centres.
+
+    A row is nearest to the centre with the largest score ``x.c - |c|^2 / 2``, or
+    ``x.c`` for cosine, and costs ``|x - c|^2`` or ``1 - x.c`` there.
+
+    Parameters
+    ----------
+    X : ndarray or CSR of shape (n_rows, n_features), float32 or float64
+    space : RowSpace
+    n_clusters : int
+        How many centres there will be; sets the size of a block.
+    threads : Threads
+
+    Attributes
+    ----------
+    values : ndarray or csr_array of shape (n_rows, n_features)
+    squares : ndarray of shape (n_rows,), float64
+        ``|x|^2``.
+    is_cosine : bool
+    """
+
+    def __init__(self, X, space: RowSpace, n_clusters: int, threads: Threads) -> None:
+        self.n_rows, self.n_features = X.shape
+        self.is_cosine = space.metric == "cosine"
+        self.is_sparse = sparse.issparse(X)
+        self.dtype = space.dtype
+        self.threads = threads
+        self.squares = np.empty(self.n_rows)
+        self.values = self._place(X, space)
+        self._block_rows = _choose_block_rows(n_clusters, self.n_features)
+        self._buffers: dict[int, _Buffers] = {}
+        # A sum has at most so many terms: those of a row, the bias and the bound.
+        n_terms = self.n_features
+        if self.is_sparse:
+            n_terms = int(np.diff(self.values.indptr).max(initial=0))
+        self._gamma = _rounding_bound(n_terms, self.dtype)
+        self._gamma_wide = _rounding_bound(n_terms, np.float64)
+        bases = 1.0 if self.is_cosine else self.squares / 2
+        rounded = _ROUNDED_SHARE * (1.0 if self.is_cosine else self.squares)
+        # New rows may lie anywhere; what overflows is settled in float64.
+        with np.errstate(over="ignore"):
+            self._bases = np.full(
+                self.n_rows, bases * (1 - self._gamma) - rounded, self.dtype
+            )
+            self._slacks = (self._slack_share * self.squares).astype(self.dtype)
+
+    def _place(self, X, space: RowSpace):
+        """Fill the squares and return the rows in the space."""
+        if self.is_sparse:
+            points = space.place(sparse.csr_array(X))
+            points.sum_duplicates()
+            owners = np.repeat(np.arange(self.n_rows), np.diff(points.indptr))
+            squares = points.data.astype(np.float64) ** 2
+            self.squares[:] = np.bincount(owners, squares, minlength=self.n_rows)
+            return points
+        # Beside each row a one and its norm, which meet the biases and the error
+        # bounds of the centres in the product.
+        self._augmented = np.empty((self.n_rows, self.n_features + 2), self.dtype)
+
+        def place_piece(here: slice) -> None:
+            out = self._augmented[here, : self.n_features]
+            space.place(X[here], out=out)
+            wide = out.astype(np.float64)
+            self._augmented[here, -2] = 1
+            self.squares[here] = np.einsum("ij,ij->i", wide, wide)
+            self._augmented[here, -1] = np.sqrt(self.squares[here])
+
+        self._over_pieces(place_piece)
+        return self._augmented[:, : self.n_features]
+
+    def read(self, rows: np.ndarray | slice):
+        """Return the values of some rows."""
+        if self.is_sparse or isinstance(rows, slice):
+            return self.values[rows]
+        # Whole rows lie together in memory, which makes it twice as fast.
+        return self._augmented.take(rows, axis=0)[:, : self.n_features]
+
+    def pack(self, centers: np.ndarray) -> Centers:
+        """Pack centres for products with the rows.
+
+        Parameters
+        ----------
+        centers : ndarray of shape (n_clusters, n_features), float64
+        """
+        squares = np.einsum("ij,ij->i", centers, centers)
+        halves = np.zeros(len(centers)) if self.is_cosine else squares / 2
+        sizes = np.sqrt(squares)
+        matrix = np.zeros((_pad(len(centers)), self.n_features + 2), self.dtype)
+        matrix[: len(centers), : self.n_features] = centers
+        nearest = float(squares.min())
+        # The same for all scores, it makes room for the rounding of the costs.
+        rounded = _ROUNDED_SHARE * nearest
+        matrix[: len(centers), -2] = rounded - (1 - self._gamma) * halves
+        matrix[: len(centers), -1] = self._gamma * sizes
+        return Centers(centers, halves, sizes, matrix, self._slack_share * nearest)
+
+    @property
+    def _slack_share(self) -> float:
+        return _SLACK * self._gamma + 4 * _ROUNDED_SHARE
+
+    def assign(self, centers: Centers) -> Assignment:
+        """Find each row's nearest centre.
+
+        The product gives upper bounds of the scores: each score plus
+        ``gamma (|x||c| + |c|^2 / 2)``, a bound of its rounding error. With r the
+        centre nearest to the origin, the centre with the best bound is hardly farther
+        from x than r, so ``|c| <= 2|x| + |r|`` but for rounding, and its bound exceeds
+        its score by no more than ``2 gamma (|x||c| + |c|^2 / 2)``, which is less than
+        ``gamma (11 |x|^2 + 4 |r|^2)``. The slack is ``24 gamma (|x|^2 + |r|^2)`` or
+        more and covers this and the rounding of the rest. A row has its label at once if only
+        one bound comes as near as the slack to the best; the few others are settled in
+        float64, the lower label first where two centres are equally near but for
+        rounding. So a label does not depend on the rows beside it, on the size of the
+        blocks or on how BLAS adds.
+
+        Parameters
+        ----------
+        centers : Centers
+
+        Returns
+        -------
+        assignment : Assignment
+        """
+        found = Assignment(
+            centers,
+            labels=np.empty(self.n_rows, dtype=np.int32),
+            floors=np.empty(self.n_rows, dtype=self.dtype),
+            ceilings=np.empty(self.n_rows, dtype=self.dtype),
+        )
+        step = self._block_rows
+
+        def work(number: int, share: range) -> None:
+            buffers = self._find_buffers(number, len(centers.values))
+            with np.errstate(over="ignore", invalid="ignore"):
+                for index in share:
+                    stop = min((index + 1) * step, self.n_rows)
+                    self._assign_block(slice(index * step, stop), found, buffers)
+
+        self.threads.share(-(-self.n_rows // step), work)
+        return found
+
+    def _find_buffers(self, number: int, n_clusters: int) -> "_Buffers":
+        """Return the buffers of a thread."""
+        if number not in self._buffers:
+            n_rows = min(self._block_rows, self.n_rows)
+            self._buffers[number] = _Buffers(n_clusters, n_rows, self.dtype)
+        return self._buffers[number]
+
+    def _assign_block(
+        self, here: slice, found: Assignment, buffers: "_Buffers"
+    ) -> None:
+        """Write the labels of a block and the bounds of its costs."""
+        centers = found.centers
+        n_clusters = len(centers.values)
+        labels, floors, ceilings = (
+            each[here] for each in (found.labels, found.floors, found.ceilings)
+        )
+        views = buffers.cut(len(labels))
+        self._score(here, centers, views.products)
+        scores = views.products[:n_clusters]
+        best = np.maximum.reduce(scores, axis=0)
+        slacks = self._slacks[here] + self.dtype.type(centers.slack)
+        np.subtract(self._bases[here], best, out=floors)
+        np.add(floors, slacks, out=ceilings)
+        best -= slacks
+        np.greater_equal(scores, best, out=views.is_candidate)
+        # With K clusters, a candidate k counts K + k: one candidate gives a sum from K
+        # to 2K - 1, and two or more give at least 2K. One sum takes the place of a
+        # count and a search along a short axis.
+        np.multiply(views.is_candidate.view(np.uint8), buffers.marks, out=views.marked)
+        codes = np.add.reduce(views.marked, axis=0, dtype=buffers.marks.dtype)
+        codes -= codes.dtype.type(n_clusters)
+        labels[:] = codes
+        # Unsigned: no candidate at all, as where a product overflows, is doubtful too.
+        is_doubtful = codes >= n_clusters
+        if is_doubtful.any():
+            places = np.flatnonzero(is_doubtful)
+            labels[places] = self._settle(here.start + places, centers)
+
+    def _score(self, here: slice, centers: Centers, out: np.ndarray) -> None:
+        """Write upper bounds of the scores, of shape (n_padded, n_rows)."""
+        if not self.is_sparse:
+            np.matmul(centers.matrix, self._augmented[here].T, out=out)
+            return
+        products = _slice_csr(self.values, here) @ centers.matrix[:, :-2].T
+        norms = np.sqrt(self.squares[here]).astype(self.dtype)
+        np.multiply(centers.matrix[:, -1:], norms, out=out)
+        out += centers.matrix[:, -2:-1]
+        out += products.T
+
+    def _settle(self, rows: np.ndarray, centers: Centers) -> np.ndarray:
+        """Return the labels of some rows, computed in float64."""
+        points = self.read(rows).astype(np.float64)
+        scores = points @ centers.values.T - centers.halves
+        # Equal up to rounding is equal: rows on a border, as whole numbers often are,
+        # get the same label however their products were added up.
+        norms = np.sqrt(self.squares[rows])[:, None]
+        errors = self._gamma_wide * (norms * centers.sizes + centers.halves)
+        best = scores.argmax(axis=1)[:, None]
+        least = np.take_along_axis(scores - errors, best, axis=1)
+        return (scores + errors >= least).argmax(axis=1)
+
+    def find_costliest(self, assignment: Assignment, n: int) -> np.ndarray:
+        """Return the ``n`` costliest rows, sorted; of equal ones the first.
+
+        The bounds decide about nearly all rows: a row whose lower bound lies above the
+        (n + 1)-th largest upper bound is one of them, and one whose upper bound lies
+        below the n-th largest lower bound is not. Only the rest need exact costs.
+        """
+        if n == 0:
+            return np.zeros(0, dtype=np.intp)
+        floors, ceilings = assignment.floors, assignment.ceilings
+        lowest = np.partition(floors, self.n_rows - n)[self.n_rows - n]
+        perhaps = np.flatnonzero(ceilings >= lowest)
+        if len(perhaps) == n:
+            return perhaps
+        floors, ceilings = floors[perhaps], ceilings[perhaps]
+        highest = np.partition(ceilings, len(perhaps) - n - 1)[len(perhaps) - n - 1]
+        is_sure = floors > highest
+        surely, perhaps = perhaps[is_sure], perhaps[~is_sure]
+        costs = self.costs(perhaps, assignment.labels[perhaps], assignment.centers)
+        chosen = perhaps[costliest(costs, n - len(surely))]
+        return np.sort(np.concatenate([surely, chosen]))
+
+    def costs(
+        self, rows: np.ndarray | slice, labels: np.ndarray, centers: Centers
+    ) -> np.ndarray:
+        """Return what rows cost in clusters, in float64.
+
+        Each cost is added up in one order, so that it does not depend on the other
+        rows, and rounded to twelve digits.
+
+        Parameters
+        ----------
+        rows : ndarray of indices, or slice(None)
+        labels : ndarray of shape (n_chosen,)
+        centers : Centers
+
+        Returns
+        -------
+        costs : ndarray of shape (n_chosen,)
+        """
+        costs = np.empty(len(labels))
+
+        def cost_piece(here: slice) -> None:
+            chosen = here if isinstance(rows, slice) else rows[here]
+            exact = self._cost_piece(chosen, labels[here], centers)
+            costs[here] = _round(exact)
+
+        self._over_pieces(cost_piece, len(labels))
+        return costs
+
+    def all_costs(self, centers: Centers) -> np.ndarray:
+        """Return what each row costs in each cluster, (n_rows, n_clusters)."""
+        costs = np.empty((self.n_rows, len(centers.values)))
+        for label in range(len(centers.values)):
+            labels = np.full(self.n_rows, label)
+            costs[:, label] = self.costs(slice(None), labels, centers)
+        return costs
+
+    def _cost_piece(self, rows, labels: np.ndarray, centers: Centers) -> np.ndarray:
+        if self.is_sparse:
+            products = self._sparse_products(rows, labels, centers)
+        elif self.is_cosine:
+            points = self.read(rows).astype(np.float64)
+            products = _multiply_rows(points, centers.values.take(labels, axis=0))
+        else:
+            gaps = centers.values.take(labels, axis=0)
+            gaps -= self.read(rows).astype(np.float64)
+            return _multiply_rows(gaps, gaps)
+        if self.is_cosine:
+            return np.maximum(1 - products, 0)
+        ends = self.squares[rows] + 2 * centers.halves[labels]
+        return np.maximum(ends - 2 * products, 0)
+
+    def _sparse_products(
+        self, rows, labels: np.ndarray, centers: Centers
+    ) -> np.ndarray:
+        points = self.read(rows)
+        owners = np.repeat(np.arange(len(labels)), np.diff(points.indptr))
+        terms = points.data * centers.values[labels[owners], points.indices]
+        return np.bincount(owners, terms, minlength=len(labels))
+
+    def _over_pieces(
+        self, work_on: Callable[[slice], None], n_rows: int | None = None
+    ) -> None:
+        """Call a function with all rows, or the first so many, piece by piece."""
+        n_rows = self.n_rows if n_rows is None else n_rows
+        step = self.piece_rows
+
+        def work(_: int, share: range) -> None:
+            # Here and not around it: each thread has settings of its own.
+            with np.errstate(over="ignore", invalid="ignore"):
+                for index in share:
+                    work_on(slice(index * step, min((index + 1) * step, n_rows)))
+
+        self.threads.share(-(-n_rows // step), work)
+
+    @property
+    def piece_rows(self) -> int:
+        """Rows that are worked on at once in float64."""
+        if self.is_sparse:
+            return _MAX_BLOCK_ROWS
+        return max(_PIECE_VALUES // (self.n_features + 2), 64)
+
+
+class _Views(NamedTuple):
+    products: np.ndarray
+    is_candidate: np.ndarray
+    marked: np.ndarray
+
+
+class _Buffers:
+    """Buffers of one thread for a sweep, made once and cut to each block."""
+
+    def __init__(self, n_clusters: int, n_rows: int, dtype: np.dtype) -> None:
+        # Wide enough for the sum of all marks.
+        mark_dtype = np.min_scalar_type(3 * n_clusters**2 // 2)
+        self.marks = np.arange(n_clusters, 2 * n_clusters, dtype=mark_dtype)[:, None]
+        self._products = np.empty(_pad(n_clusters) * n_rows, dtype)
+        self._is_candidate = np.empty(n_clusters * n_rows, bool)
+        self._marked = np.empty(n_clusters * n_rows, mark_dtype)
+
+    def cut(self, n_rows: int) -> _Views:
+        """Return the buffers in the shape (n_clusters, n_rows)."""
+        n_clusters = len(self.marks)
+        n_values = n_clusters * n_rows
+        return _Views(
+            self._products[: _pad(n_clusters) * n_rows].reshape(-1, n_rows),
+            self._is_candidate[:n_values].reshape(-1, n_rows),
+            self._marked[:n_values].reshape(-1, n_rows),
+        )
+
+
+class CellSums:
+    """The exact sum of the rows of each cell, which follows them when they move.
+
+    Sums are exact (see :class:`~corral._grid.Grid`), so a row that comes and goes
+    leaves nothing behind, and neither threads nor the order of the moves change a bit.
+
+    Parameters
+    ----------
+    points : Points
+    weights : ndarray of shape (n_rows,) or None
+    n_cells : int
+    ends : ndarray of shape (2, n_features)
+        Largest and smallest value of each column, in the space of the points.
+    """
+
+    def __init__(
+        self,
+        points: Points,
+        weights: np.ndarray | None,
+        n_cells: int,
+        ends: np.ndarray,
+    ) -> None:
+        self._points = points
+        self._weights = weights
+        self._cells = np.arange(n_cells, dtype=np.int32)[:, None]
+        self._lock = threading.Lock()
+        # The rows of a sphere have no value above 1.
+        largest = np.ones(points.n_features)
+        if not points.is_cosine:
+            largest = np.abs(ends).max(axis=0).astype(np.float64)
+        heaviest = 1.0 if weights is None else weights.max()
+        self._grid = Grid.fit(largest * heaviest, points.n_rows)
+        self._weight_grid = Grid.fit(np.array([heaviest]), points.n_rows)
+        if self._is_fine_enough():
+            self._grid = replace(self._grid, n_levels=1)
+        self.clear()
+
+    def _is_fine_enough(self) -> bool:
+        """Tell whether one level of the grid does.
+
+        It does where its steps move a usual row no farther than the errors of a plain
+        sum in the precision of the rows, which grow as the root of their number. The
+        median, because one far row makes the steps large and must not be the measure.
+        """
+        squares = self._points.squares
+        usual = np.sqrt(np.median(squares[:: max(len(squares) // _MEDIAN_ROWS, 1)]))
+        step = np.sqrt(np.einsum("i,i->", self._grid.steps, self._grid.steps)) / 2
+        error = np.sqrt(len(squares)) * np.finfo(self._points.dtype).eps
+        return bool(step <= error * usual)
+
+    @property
+    def n_cells(self) -> int:
+        """Number of cells."""
+        return len(self._cells)
+
+    def clear(self) -> None:
+        """Take all rows out."""
+        n_columns = self._grid.n_levels * self._points.n_features
+        self._sums = np.zeros((len(self._cells), n_columns))
+        self._cell_weights = np.zeros((len(self._cells), 2))
+        self._joined: tuple[np.ndarray, np.ndarray] | None = None
+
+    def move(
+        self, rows: np.ndarray | slice, old: np.ndarray | None, new: np.ndarray
+    ) -> None:
+        """Take rows out of their old cells, if any, and put them into new ones.
+
+        Parameters
+        ----------
+        rows : ndarray of indices, or slice(None)
+        old, new : ndarray of shape (n_chosen,)
+        """
+        step = self._points.piece_rows
+
+        def work(_: int, share: range) -> None:
+            change = np.zeros_like(self._sums)
+            weight_change = np.zeros_like(self._cell_weights)
+            for index in share:
+                here = slice(index * step, min((index + 1) * step, len(new)))
+                chosen = here if isinstance(rows, slice) else rows[here]
+                signs = (self._cells == new[here]).astype(np.float64)
+                if old is not None:
+                    signs -= self._cells == old[here]
+                self._add_parts(change, signs, chosen)
+                weight_change += self._sum_weights(signs, chosen)
+            with self._lock:
+                self._sums += change
+                self._cell_weights += weight_change
+
+        self._points.threads.share(-(-len(new) // step), work)
+        self._joined = None
+
+    def _sum_weights(self, signs: np.ndarray, rows) -> np.ndarray:
+        if self._weights is None:
+            # The step is a power of two, so nothing is left for the fine level.
+            counts = signs.sum(axis=1, keepdims=True) / self._weight_grid.steps
+            return counts * [1.0, 0.0]
+        return signs @ self._weight_grid.split(self._weights[rows, None])
+
+    def _add_parts(self, sums: np.ndarray, signs: np.ndarray, rows) -> None:
+        """Add the parts of rows to the cells, or take them away, as the signs say."""
+        values = self._points.read(rows)
+        if self._points.is_sparse:
+            if self._weights is not None:
+                values = sparse.diags_array(self._weights[rows]) @ values
+            parts = self._grid.split(values.astype(np.float64))
+            sums += (parts.T.tocsr() @ signs.T).T
+            return
+        if self._weights is not None:
+            values = values * self._weights[rows, None]
+        # Level by level, and in float32 where the rows are: products with powers of
+        # two are exact, and so are differences of neighbours. A split takes four times
+        # as long.
+        multiples = values * (1 / self._grid.steps).astype(values.dtype)
+        n_features = self._points.n_features
+        for level in range(self._grid.n_levels):
+            here = np.s_[:, level * n_features : (level + 1) * n_features]
+            whole = np.rint(multiples)
+            sums[here] += signs @ whole.astype(np.float64, copy=False)
+            if level + 1 < self._grid.n_levels:
+                multiples -= whole
+                multiples *= values.dtype.type(2.0**self._grid.bits)
+
+    def join(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the sums of the rows and the weights of all cells."""
+        if self._joined is None:
+            weights = self._weight_grid.join(self._cell_weights)[:, 0]
+            self._joined = self._grid.join(self._sums), weights
+        return self._joined
+
+
+def _choose_block_rows(n_clusters: int, n_features: int) -> int:
+    fitting = min(
+        _MAX_BLOCK_VALUES // (n_features + 2), _MAX_BLOCK_SCORES // n_clusters
+    )
+    return min(max(fitting, 64), _MAX_BLOCK_ROWS)
+
+
+def _pad(n_clusters: int) -> int:
+    """Return how many rows a product should have: an even number, if not just one.
+
+    A product with 3 centres takes a third longer than one with 4.
+    """
+    return n_clusters + n_clusters % 2 if n_clusters > 1 else 1
+
+
+def _rounding_bound(n_terms: int, dtype) -> float:
+    """Bound the error of a score, relative to |x||c| + |c|^2 / 2.
+
+    The error of a sum of n products is at most n u, and with overwhelming
+    probability at most 8 sqrt(n) u (Higham and Mary 2019,
+    https://doi.org/10.1137/18M1226312), where u is half the machine epsilon; the rest
+    covers the rounding of centre, bias and bound.
+    """
+    n_terms += 2
+    return (min(n_terms, 8 * np.sqrt(n_terms)) + 8) * float(np.finfo(dtype).eps) / 2
+
+
+def _round(values: np.ndarray) -> np.ndarray:
+    """Round to fewer bits, by Veltkamp's splitting."""
+    shifted = values * (2.0**_ROUNDED_BITS + 1)
+    rounded = shifted - (shifted - values)
+    return np.where(np.isfinite(shifted), rounded, values)
+
+
+def _multiply_rows(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """Return the dot products of pairs of rows.
+
+    In strips, because einsum adds up rows longer than its buffer in an order that
+    depends on how many they are.
+    """
+    products = np.zeros(len(left))
+    for start in range(0, left.shape[1], _STRIP):
+        strip = np.s_[:, start : start + _STRIP]
+        products += np.einsum("ij,ij->i", left[strip], right[strip])
+    return products
+
+
+def _slice_csr(rows: sparse.csr_array, here: slice) -> sparse.csr_array:
+    """Return some rows without a copy of their values."""
+    borders = rows.indptr[here.start : here.stop + 1]
+    part = slice(borders[0], borders[-1])
+    return sparse.csr_array(
+        (rows.data[part], rows.indices[part], borders - borders[0]),
+        shape=(len(borders) - 1, rows.shape[1]),
+    )

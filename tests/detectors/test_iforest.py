@@ -1,0 +1,67 @@
+"""IForest is scikit-learn's."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.ensemble import IsolationForest
+
+from corral.detectors import IForest
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"max_samples": 20, "max_features": 0.5}, {"bootstrap": True}],
+    ids=["defaults", "few rows and features", "bootstrap"],
+)
+def test_scores_are_those_of_scikit_learn(seed, options):
+    rng = np.random.default_rng(seed)
+    X, new = rng.normal(size=(50, 4)), rng.normal(size=(8, 4))
+    ours = IForest(20, random_state=seed, **options).fit(X)
+    theirs = IsolationForest(n_estimators=20, random_state=seed, **options).fit(X)
+    np.testing.assert_array_equal(ours.outlier_scores_, -theirs.score_samples(X))
+    np.testing.assert_array_equal(ours.score_samples(new), theirs.score_samples(new))
+
+
+def test_sparse_rows_have_the_scores_of_dense_ones(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(50, 6)) * (rng.random((50, 6)) < 0.5)
+    dense = IForest(10, random_state=seed).fit(X)
+    thin = IForest(10, random_state=seed).fit(sparse.csr_array(X))
+    np.testing.assert_allclose(thin.outlier_scores_, dense.outlier_scores_)
+
+
+def test_rows_of_the_fit_keep_their_scores(seed):
+    X = np.random.default_rng(seed).normal(size=(60, 2))
+    X[50:] = X[:10]
+    detector = IForest(10, random_state=seed).fit(X)
+    np.testing.assert_array_equal(-detector.score_samples(X), detector.outlier_scores_)
+    assert (detector.outlier_scores_[50:] == detector.outlier_scores_[:10]).all()
+
+
+def test_equal_rows_only_have_one_score():
+    scores = IForest(10, random_state=0).fit(np.ones((10, 2))).outlier_scores_
+    assert np.ptp(scores) == 0
+    assert 0 < scores[0] < 1
+
+
+def test_seeds_repeat(planted):
+    first, again, other = (
+        IForest(10, random_state=seed).fit(planted.X).outlier_scores_
+        for seed in (1, 1, 2)
+    )
+    np.testing.assert_array_equal(first, again)
+    assert (first != other).any()
+
+
+def test_planted_outliers_are_found(planted):
+    n_outliers = len(planted.outliers)
+    detector = IForest(n_outliers=n_outliers, random_state=0).fit(planted.X)
+    assert np.flatnonzero(detector.labels_ == -1).tolist() == planted.outliers.tolist()
+
+
+def test_bad_parameters_are_named():
+    X = np.random.default_rng(0).normal(size=(10, 2))
+    with pytest.raises(ValueError, match="'n_estimators' parameter of IForest"):
+        IForest(0).fit(X)
+    with pytest.raises(ValueError, match="'max_samples' parameter of IForest"):
+        IForest(max_samples="all").fit(X)
