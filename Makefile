@@ -7,6 +7,7 @@ BIN := $(VENV)/bin
 
 # The extras behind the stamp files .venv/.installed-<kind>.
 EXTRAS_run := all
+EXTRAS_bench := all,bench
 EXTRAS_test := all,test
 EXTRAS_lint := all,dev
 EXTRAS_setup := all,test,dev
@@ -29,7 +30,7 @@ lint: $(VENV)/.installed-lint ## check style, formatting and types
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy src/corral
 
-bench: $(VENV)/.installed-run ## measure the speed, as ratios
+bench: $(VENV)/.installed-bench ## measure the speed, as ratios
 	$(BIN)/python -m benchmarks.speed
 
 setup: $(VENV)/.installed-setup ## install everything, with the pre-commit hooks

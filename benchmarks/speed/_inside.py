@@ -10,8 +10,18 @@ from collections.abc import Callable
 import numpy as np
 from scipy import sparse
 
+from corral._assign import Layout
 from corral._blocks import ArrayRows
-from corral._kmeans_runs import KMeansRuns, KMeansSettings, fit_kmeans_runs
+from corral._kmeans_runs import (
+    KMeansRuns,
+    KMeansSettings,
+    _draw_n_clusters,
+    _draw_order,
+    _draw_start_rows,
+    _take_points,
+    fit_kmeans_runs,
+)
+from corral._ladder import make_ladder
 from corral._threads import Threads, use_threads
 
 N_PARTITIONS = 100
@@ -20,6 +30,7 @@ __all__ = [
     "N_PARTITIONS",
     "KMeansRuns",
     "Threads",
+    "draw_starts",
     "fit_runs",
     "get_centers",
     "prepare_labelling",
@@ -36,7 +47,41 @@ def fit_runs(
     max_samples: int | None = None,
 ) -> KMeansRuns:
     """Run K-means many times, with 2 to ``2 * n_clusters`` clusters."""
-    settings = KMeansSettings(
+    settings = _make_settings(n_clusters, max_samples)
+    rng = np.random.default_rng(seed)
+    with use_threads(threads) as pool:
+        return fit_kmeans_runs(ArrayRows(X), None, settings, rng, pool)
+
+
+def draw_starts(
+    X: np.ndarray | sparse.csr_array, n_clusters: int, *, seed: int
+) -> list[np.ndarray]:
+    """Return the rows from which the runs of :func:`fit_runs` start."""
+    settings = _make_settings(n_clusters, None)
+    rng = np.random.default_rng(seed)
+    order = _draw_order(X.shape[0], None, None, rng)
+    layout = Layout(np.sort(_draw_n_clusters(settings, len(order), rng)))
+    with use_threads(1) as pool:
+        space, rungs = make_ladder(
+            ArrayRows(X),
+            None,
+            order,
+            metric="euclidean",
+            k_max=layout.n_clusters.max(),
+            rng=rng,
+            threads=pool,
+        )
+    rows = _draw_start_rows(rungs[0], space, layout, None, settings, rng)
+    points = _take_points(rungs[0], space, rows) / space.scale
+    points += 0 if space.shift is None else space.shift
+    return [
+        points[layout.cell(run, np.arange(k))]
+        for run, k in enumerate(layout.n_clusters)
+    ]
+
+
+def _make_settings(n_clusters: int, max_samples: int | None) -> KMeansSettings:
+    return KMeansSettings(
         n_runs=N_PARTITIONS,
         k_range=(2, 2 * n_clusters),
         feature_share=None,
@@ -46,9 +91,6 @@ def fit_runs(
         tol=1e-4,
         max_samples=max_samples,
     )
-    rng = np.random.default_rng(seed)
-    with use_threads(threads) as pool:
-        return fit_kmeans_runs(ArrayRows(X), None, settings, rng, pool)
 
 
 def get_centers(runs: KMeansRuns) -> list[np.ndarray]:

@@ -23,7 +23,7 @@ from benchmarks.speed._measure import (
     shortest,
     times_faster,
 )
-from benchmarks.speed.memory import _STATUS, _read_status
+from benchmarks.speed._process import check_memory_is_counted, read_status
 from corral.detectors import COF, LDOF, FastABOD
 
 _MB = 1e6
@@ -50,8 +50,7 @@ def _measure_large(name: str, X: np.ndarray) -> list[Row]:
 
 
 def _fit_large(what: str, name: str, X: np.ndarray) -> Iterator[Row]:
-    if not _STATUS.exists() or "VmHWM" not in _STATUS.read_text():
-        raise CannotMeasure("needs Linux")
+    check_memory_is_counted()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "X.npy"
         np.save(path, X)
@@ -80,11 +79,11 @@ def _print_large(name: str, path: str) -> None:
     detector = _DETECTORS[name](_N_NEIGHBORS)
     # The first fit loads what later ones find there.
     detector.fit(X[:200])
-    before = _read_status("VmRSS")
+    before = read_status("VmRSS")
     start = time.perf_counter()
     detector.fit(X)
     seconds = time.perf_counter() - start
-    print(json.dumps([_read_status("VmHWM") - before, seconds]))
+    print(json.dumps([read_status("VmHWM") - before, seconds]))
 
 
 def _compare(name: str, options: Options, X: np.ndarray) -> list[Row]:
@@ -123,7 +122,7 @@ def _find_in_pyod(name: str) -> Callable:
         from pyod.models.abod import ABOD
         from pyod.models.cof import COF as PyODsCOF
     except ImportError:
-        raise CannotMeasure("pip install pyod") from None
+        raise CannotMeasure('pip install ".[bench]"') from None
     if name == "COF":
         return partial(PyODsCOF, n_neighbors=_N_NEIGHBORS, method="fast")
     return partial(ABOD, n_neighbors=_N_NEIGHBORS, method="fast")

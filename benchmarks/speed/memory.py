@@ -11,20 +11,14 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.speed._data import REPOSITORY, load_standardised, make_noisy_blobs
-from benchmarks.speed._measure import (
-    CannotMeasure,
-    Options,
-    Row,
-    at_most,
-    rows_or_note,
-)
+from benchmarks.speed._measure import Options, Row, at_most, rows_or_note
+from benchmarks.speed._process import check_memory_is_counted, read_status
 from corral import COR
 
 _MB = 1e6
 _N_PARTITIONS = 100
 # Room for what does not grow with the rows: buffers of the threads, centres, codes.
 _ALLOWANCE = 300 * _MB
-_STATUS = Path("/proc/self/status")
 
 
 def measure(options: Options) -> list[Row]:
@@ -49,8 +43,7 @@ def _measure_kddcup() -> Iterator[Row]:
 
 def _compare(what: str, X: np.ndarray, parameters: dict) -> Row:
     """Compare the extra memory of a fit with what it may take."""
-    if not _STATUS.exists() or "VmHWM" not in _STATUS.read_text():
-        raise CannotMeasure("needs Linux")
+    check_memory_is_counted()
     allowed = len(X) * _N_PARTITIONS + _ALLOWANCE
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "X.npy"
@@ -80,24 +73,14 @@ def _fit_elsewhere(path: Path, parameters: dict) -> int:
     return int(finished.stdout)
 
 
-def _read_status(key: str) -> int:
-    """Return a size of this process in bytes.
-
-    VmRSS is what it holds now and VmHWM the most it ever held. The peak that getrusage
-    gives would do as well, but a process may inherit it from the one that started it.
-    """
-    lines = _STATUS.read_text().splitlines()
-    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(key))
-
-
 def _print_extra_memory(path: str, parameters: dict) -> None:
     """Fit, and print how far the peak lies above what was held before."""
     X = np.load(path)
     # The first fit loads what later ones find there.
     COR(n_clusters=2, n_outliers=1, random_state=0).fit(X[:200])
-    before = _read_status("VmRSS")
+    before = read_status("VmRSS")
     COR(**parameters, random_state=0).fit(X)
-    print(_read_status("VmHWM") - before)
+    print(read_status("VmHWM") - before)
 
 
 if __name__ == "__main__":

@@ -4,8 +4,7 @@ import warnings
 from collections.abc import Iterator
 from typing import NamedTuple
 
-import numpy as np
-from sklearn.cluster import KMeans
+from sklearn.cluster import KMeans, kmeans_plusplus
 from sklearn.exceptions import ConvergenceWarning
 
 from benchmarks.speed._data import load_standardised
@@ -34,7 +33,7 @@ class _Case(NamedTuple):
     rounds: tuple[int, int]
 
 
-_CASES = (_Case("shuttle", 8, (10, 40)), _Case("kddcup", 5, (3, 10)))
+_CASES = (_Case("shuttle", 10, (10, 40)), _Case("kddcup", 5, (3, 10)))
 
 
 def measure(options: Options) -> list[Row]:
@@ -48,8 +47,8 @@ def measure(options: Options) -> list[Row]:
 
 def _measure(case: _Case, what: str, options: Options) -> Iterator[Row]:
     X = load_standardised(case.name)
-    rng = np.random.default_rng(0)
-    starts = X[rng.choice(len(X), _N_CLUSTERS, replace=False)]
+    # Far apart: half the rows of kddcup are nearly the same, and so are random starts.
+    starts, _ = kmeans_plusplus(X, _N_CLUSTERS, random_state=1)
     same = {"init": starts, "max_iter": case.n_iter, "tol": 0.0}
     ours = KMeansMinusMinus(_N_CLUSTERS, n_jobs=options.threads, **same)
     theirs = KMeans(_N_CLUSTERS, n_init=1, **same)

@@ -9,7 +9,13 @@ from scipy import sparse
 from sklearn.cluster import KMeans
 
 from benchmarks.speed._data import load_raw, load_standardised
-from benchmarks.speed._inside import N_PARTITIONS, KMeansRuns, fit_runs, get_centers
+from benchmarks.speed._inside import (
+    N_PARTITIONS,
+    KMeansRuns,
+    draw_starts,
+    fit_runs,
+    get_centers,
+)
 from benchmarks.speed._measure import (
     Options,
     Row,
@@ -58,7 +64,7 @@ def _measure(case: _Case, what: str, options: Options) -> Iterator[Row]:
     if rounds == 0:
         yield Row(what, note="left out by --quick")
         return
-    race = _Race(X, case.n_clusters, options.threads)
+    race = _Race(X, case.n_clusters, rounds=rounds, threads=options.threads)
     seconds = alternate(rounds, race.run_ours, race.run_theirs)
     yield Row(what, *middle(seconds), times_faster(case.times_faster))
     yield Row(
@@ -71,7 +77,7 @@ def _measure(case: _Case, what: str, options: Options) -> Iterator[Row]:
 
 
 class _Race:
-    """Both sides on the same rows, with the same numbers of clusters.
+    """Both sides on the same rows, from the same starts.
 
     Attributes
     ----------
@@ -82,33 +88,30 @@ class _Race:
     """
 
     def __init__(
-        self, X: np.ndarray | sparse.csr_array, n_clusters: int, threads: int
+        self,
+        X: np.ndarray | sparse.csr_array,
+        n_clusters: int,
+        *,
+        rounds: int,
+        threads: int,
     ) -> None:
         self._X = X
         self._n_clusters = n_clusters
         self._threads = threads
         self.ours: list[KMeansRuns] = []
         self.theirs: list[list[np.ndarray]] = []
-        self._n_labels = np.zeros(0, dtype=int)
+        self._starts = [draw_starts(X, n_clusters, seed=seed) for seed in range(rounds)]
 
     def run_ours(self, seed: int) -> None:
-        """Make all runs at once; their numbers of clusters serve the other side."""
+        """Make all runs at once."""
         runs = fit_runs(self._X, self._n_clusters, seed=seed, threads=self._threads)
-        self._n_labels = runs.n_labels
         self.ours.append(runs)
 
     def run_theirs(self, seed: int) -> None:
-        """Fit scikit-learn's KMeans once for each run."""
+        """Fit scikit-learn's KMeans once for each run, from the same random rows."""
         centers = []
-        for run, k in enumerate(self._n_labels.tolist()):
-            model = KMeans(
-                k,
-                init="random",
-                n_init=1,
-                max_iter=300,
-                tol=1e-4,
-                random_state=seed * N_PARTITIONS + run,
-            )
+        for starts in self._starts[seed]:
+            model = KMeans(len(starts), init=starts, n_init=1, max_iter=300, tol=1e-4)
             centers.append(model.fit(self._X).cluster_centers_)
         self.theirs.append(centers)
 

@@ -16,29 +16,20 @@ from sklearn.base import (
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from corral._blocks import ArrayRows
 from corral._codes import Codes
 from corral._divergences import BernoulliKL
 from corral._fusion import Fusion, FusionSettings, fuse_codes, one_hot_rows
-from corral._kmeans_runs import KMeansSettings, fit_kmeans_runs
 from corral._outliers import find_offset
+from corral._partition_mixin import PartitionMixin, asks_for_labels
 from corral._partitions import (
-    FittedClusterer,
-    LabelColumns,
     Partitioner,
-    clean_labels,
-    fit_base_clusterer,
-    fit_clusterers,
 )
 from corral._random import Streams, make_streams
-from corral._sklearn_compat import HasMethods, Interval, StrOptions, _fit_context
+from corral._sklearn_compat import Interval, StrOptions, _fit_context
 from corral._threads import Threads, use_threads
 from corral._validation import (
     Features,
-    check_labelled,
     count_outliers,
-    read_features,
-    read_label_matrix,
     read_sample_weight,
 )
 
@@ -49,7 +40,11 @@ _MEAN_ROWS = 2**15
 
 
 class COR(
-    ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator
+    PartitionMixin,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    ClusterMixin,
+    BaseEstimator,
 ):
     r"""Clustering with Outlier Removal.
 
@@ -241,30 +236,14 @@ class COR(
     _is_precomputed: bool
 
     _parameter_constraints: ClassVar[dict] = {
+        **PartitionMixin._partition_constraints,
         "n_clusters": [Interval(Integral, 1, None, closed="left")],
         "n_outliers": [Interval(Integral, 0, None, closed="left"), None],
         "contamination": [Interval(Real, 0, 1, closed="left"), None],
-        "partitions": [
-            StrOptions({"kmeans", "precomputed"}),
-            HasMethods(["fit", "get_params"]),
-            list,
-        ],
-        "n_partitions": [Interval(Integral, 1, None, closed="left")],
-        "strategy": [StrOptions({"rps", "rfs"})],
-        "k_range": [tuple, list, None],
-        "feature_share": [Interval(Real, 0, 1, closed="right")],
-        "metric": [StrOptions({"euclidean", "cosine"})],
-        "categorical_features": ["array-like", None],
         "init": [StrOptions({"random-partition", "random-codes", "k-means++"})],
         "n_init": [Interval(Integral, 1, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "eps": [Interval(Real, float(np.finfo(np.float64).eps), 0.5, closed="left")],
-        "kmeans_init": [StrOptions({"random", "k-means++"})],
-        "kmeans_max_iter": [Interval(Integral, 1, None, closed="left")],
-        "kmeans_tol": [Interval(Real, 0, None, closed="left")],
-        "max_samples": [Interval(Integral, 1, None, closed="left"), None],
-        "n_jobs": [Integral, None],
-        "random_state": ["random_state"],
     }
 
     def __init__(
@@ -332,9 +311,7 @@ class COR(
         self : COR
             The fitted estimator.
         """
-        self._is_precomputed = isinstance(self.partitions, str) and (
-            self.partitions == "precomputed"
-        )
+        self._is_precomputed = asks_for_labels(self.partitions)
         features, given = self._read(X, extra_partitions, reset=True)
         return self._fit(features, given, sample_weight)
 
@@ -439,31 +416,11 @@ class COR(
     def _costs(self, X, extra_partitions) -> np.ndarray:
         check_is_fitted(self)
         features, given = self._read(X, extra_partitions, reset=False)
-        found = [
-            each.predict(features.numbers) for each in self._partitioner.clusterers
-        ]
-        columns = _all_columns(found, features, given)
-        n_known = len(self._partitioner.columns.known)
-        if len(columns) != n_known:
-            n_others = len(columns) - len(given)
-            raise ValueError(
-                f"COR was fitted with {n_known - n_others} columns of given labels but "
-                f"got {len(given)} here. Give as many extra_partitions as in fit."
-            )
-        if self._partitioner.runs is None:
-            check_labelled(columns)
-        blocks = self._partitioner.open(features.numbers, columns)
-        costs = np.empty((features.n_samples, self._cost_table.shape[1]))
+        return self._look_up_rows(features, given, self._look_up)
 
-        def work(thread: int, share: range) -> None:
-            for index in share:
-                rows = np.ascontiguousarray(blocks.read(thread, index).T)
-                one_hot = one_hot_rows(rows, blocks.book)
-                costs[blocks.rows(index)] = one_hot @ self._cost_table
-
-        with use_threads(self.n_jobs) as threads:
-            threads.share(len(blocks), work)
-        return costs
+    def _look_up(self, rows: np.ndarray) -> np.ndarray:
+        """Return what label rows cost in each cluster."""
+        return one_hot_rows(rows, self._partitioner.book) @ self._cost_table
 
     def score_samples(self, X, extra_partitions=None):
         """Return how normal each row is; lower is stranger.
@@ -511,35 +468,6 @@ class COR(
         tags.input_tags.sparse = True
         return tags
 
-    def _read(self, X, extra_partitions, *, reset: bool) -> tuple[Features, list]:
-        """Check the input; return the features and the columns of given labels."""
-        if self._is_precomputed:
-            features, given = self._read_labels(X, "X", reset=reset)
-        else:
-            features, given = read_features(self, X, reset=reset), []
-        if extra_partitions is not None:
-            labels = read_label_matrix(extra_partitions, name="extra_partitions")
-            if len(labels) != features.n_samples:
-                raise ValueError(
-                    f"extra_partitions has {len(labels)} rows but X has "
-                    f"{features.n_samples}."
-                )
-            given = given + _label_columns(labels)
-        return features, given
-
-    def _read_labels(self, X, name: str, *, reset: bool) -> tuple[Features, list]:
-        """Check a matrix of labels that takes the place of the features."""
-        labels = read_label_matrix(X, name=name)
-        if reset:
-            self.n_features_in_ = labels.shape[1]
-            self.__dict__.pop("feature_names_in_", None)
-        elif labels.shape[1] != self.n_features_in_:
-            raise ValueError(
-                f"{name} has {labels.shape[1]} partitions but COR was fitted on "
-                f"{self.n_features_in_}."
-            )
-        return Features(None, [], len(labels)), _label_columns(labels)
-
     def _fit(self, features: Features, given: list, sample_weight):
         """Do the four stages."""
         self.__dict__.pop("labels_", None)
@@ -563,63 +491,6 @@ class COR(
                     features.numbers, members, weights, self.n_clusters, threads
                 )
         return self
-
-    def _fit_partitions(
-        self,
-        features: Features,
-        given: list,
-        weights: np.ndarray | None,
-        streams: Streams,
-        threads: Threads,
-    ) -> tuple[Partitioner, list]:
-        """Stage 1; return what labels rows, and the label columns that are there."""
-        rng = streams.partitions
-        runs = None
-        clusterers: list[FittedClusterer] = []
-        found: list[np.ndarray] = []
-        use_kmeans, base, others = _sort_partitions(self.partitions)
-        if features.numbers is not None:
-            settings = self._kmeans_settings()
-            if use_kmeans:
-                source = ArrayRows(features.numbers)
-                runs = fit_kmeans_runs(source, weights, settings, rng, threads)
-            if base is not None:
-                clusterers, found = fit_base_clusterer(
-                    base, features.numbers, weights, settings, rng
-                )
-            else:
-                clusterers, found = fit_clusterers(
-                    others, features.numbers, weights, rng
-                )
-        columns = _all_columns(found, features, given)
-        if runs is None:
-            check_labelled(columns)
-        partitioner = Partitioner(runs, clusterers, LabelColumns.fit(columns))
-        return partitioner, columns
-
-    def _kmeans_settings(self) -> KMeansSettings:
-        is_rfs = self.strategy == "rfs"
-        default = (self.n_clusters,) * 2 if is_rfs else (2, 2 * self.n_clusters)
-        k_range = default if self.k_range is None else tuple(self.k_range)
-        if (
-            len(k_range) != 2
-            or not all(isinstance(k, Integral) for k in k_range)
-            or not 1 <= k_range[0] <= k_range[1]
-        ):
-            raise ValueError(
-                f"k_range={self.k_range} should be two whole numbers (smallest, "
-                "largest), both at least 1."
-            )
-        return KMeansSettings(
-            n_runs=self.n_partitions,
-            k_range=(int(k_range[0]), int(k_range[1])),
-            feature_share=self.feature_share if is_rfs else None,
-            metric=self.metric,
-            init=self.kmeans_init,
-            max_iter=self.kmeans_max_iter,
-            tol=self.kmeans_tol,
-            max_samples=self.max_samples,
-        )
 
     def _fuse(
         self,
@@ -689,38 +560,6 @@ class COR(
         self.n_labels_ = book.n_labels
         self.n_partitions_ = len(book.n_labels)
         self.n_codes_ = len(codes.rows)
-
-
-def _sort_partitions(partitions) -> tuple[bool, object, list]:
-    """Return whether to run K-means, the one base clusterer, and the others."""
-    if isinstance(partitions, str):
-        return partitions == "kmeans", None, []
-    if not isinstance(partitions, list):
-        return False, partitions, []
-    others = [each for each in partitions if not isinstance(each, str)]
-    unknown = [
-        each for each in partitions if isinstance(each, str) and each != "kmeans"
-    ]
-    wrong = unknown + [each for each in others if not hasattr(each, "fit")]
-    if wrong or not partitions:
-        raise ValueError(
-            f"partitions={partitions} should be a list of clusterers and 'kmeans'; "
-            f"{wrong or 'it'} cannot be used. Labels are given to fit as "
-            "extra_partitions."
-        )
-    return "kmeans" in partitions, None, others
-
-
-def _label_columns(labels: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Return the columns of a label matrix, and where in each there is no label."""
-    return [(column, column == -1) for column in labels.T]
-
-
-def _all_columns(found: list, features: Features, given: list) -> list:
-    """Return the label columns of clusterers, categorical features and the user."""
-    columns = [(labels, labels == -1) for labels in map(np.asarray, found)]
-    columns += [clean_labels(column) for column in features.categories]
-    return columns + given
 
 
 def _put_back(labels: np.ndarray, nearest: np.ndarray, n_clusters: int) -> np.ndarray:

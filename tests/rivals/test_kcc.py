@@ -87,11 +87,12 @@ def literal_kmeans(utility, blocks, centers, normalized, max_iter=50):
 def draw_start(labels, n_groups, seed):
     """Return the centres that KCC starts from with this seed, one array a partition."""
     model = KCC(n_groups, outlier_cluster=False, partitions="precomputed")
+    model._is_precomputed = True
     features, given = model._read(labels, reset=True)
     streams = make_streams(seed)
     settings = FusionSettings(n_groups, 0, "random-codes", 1, 100)
     with use_threads(1) as threads:
-        partitioner, columns = model._partition_maker()._fit_partitions(
+        partitioner, columns = model._fit_partitions(
             features, given, None, streams, threads
         )
         codes = partitioner.open(None, columns).encode(threads)

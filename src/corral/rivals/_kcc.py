@@ -8,19 +8,13 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from corral._codes import Codes
-from corral._cor import COR, _all_columns, _label_columns
 from corral._fusion import Fusion, FusionSettings, fuse_codes, one_hot_rows
+from corral._partition_mixin import PartitionMixin, asks_for_labels
 from corral._partitions import Partitioner
 from corral._random import make_streams
 from corral._sklearn_compat import Interval, StrOptions, _fit_context
 from corral._threads import Threads, use_threads
-from corral._validation import (
-    Features,
-    check_labelled,
-    read_features,
-    read_label_matrix,
-    read_sample_weight,
-)
+from corral._validation import Features, read_sample_weight
 from corral.rivals._base import JointClusterer
 from corral.rivals._utilities import (
     CategoryUtility,
@@ -32,27 +26,11 @@ from corral.rivals._utilities import (
     share_labels,
 )
 
-# What COR needs to know to make partitions; KCC has the same parameters.
-_PARTITION_PARAMETERS = (
-    "n_clusters",
-    "partitions",
-    "n_partitions",
-    "strategy",
-    "k_range",
-    "feature_share",
-    "metric",
-    "categorical_features",
-    "kmeans_init",
-    "kmeans_max_iter",
-    "kmeans_tol",
-    "max_samples",
-)
-
 # Codes are looked up in blocks of this many slots, whose one-hot rows take 6 MB.
 _BLOCK_SLOTS = 2**19
 
 
-class KCC(JointClusterer):
+class KCC(PartitionMixin, JointClusterer):
     r"""K-means-based Consensus Clustering, with its smallest cluster as the outliers.
 
     Fuses the basic partitions that :class:`~corral.COR` uses into ``n_clusters + 1``
@@ -259,11 +237,11 @@ class KCC(JointClusterer):
     array([ True,  True])
     """
 
-    # Set by fit: what labels rows and what a slot costs, in the outliers' cluster last.
-    _partitioner: Partitioner
+    # Set by fit: what a slot costs, in the outliers' cluster last.
     _cost_table: np.ndarray
 
     _parameter_constraints: ClassVar[dict] = {
+        **PartitionMixin._partition_constraints,
         "n_clusters": [Interval(Integral, 1, None, closed="left")],
         "utility": [StrOptions({"U_c", "U_H", "U_cos", "U_Lp"})],
         "normalized": ["boolean"],
@@ -272,12 +250,6 @@ class KCC(JointClusterer):
         "init": [StrOptions({"random-codes", "random-partition", "k-means++"})],
         "n_init": [Interval(Integral, 1, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "n_jobs": [Integral, None],
-        "random_state": ["random_state"],
-    } | {
-        name: COR._parameter_constraints[name]
-        for name in _PARTITION_PARAMETERS
-        if name != "n_clusters"
     }
 
     def __init__(
@@ -346,12 +318,13 @@ class KCC(JointClusterer):
             The fitted estimator.
         """
         self.__dict__.pop("labels_", None)
+        self._is_precomputed = asks_for_labels(self.partitions)
         features, given = self._read(X, reset=True)
         weights = read_sample_weight(sample_weight, features)
         self._check_enough(features.n_samples, "n_samples={}")
         streams = make_streams(self.random_state)
         with use_threads(self.n_jobs) as threads:
-            partitioner, columns = self._partition_maker()._fit_partitions(
+            partitioner, columns = self._fit_partitions(
                 features, given, weights, streams, threads
             )
             codes = partitioner.open(features.numbers, columns).encode(threads)
@@ -414,10 +387,6 @@ class KCC(JointClusterer):
             return LpUtility(self.p)
         return _UTILITIES[self.utility]()
 
-    def _partition_maker(self) -> COR:
-        """Return a COR with the same partition parameters; it is not fitted itself."""
-        return COR(**{name: getattr(self, name) for name in _PARTITION_PARAMETERS})
-
     def _check_enough(self, n_found: int, found: str) -> None:
         if n_found < self._n_groups:
             extra = " + 1 for the outliers" if self.outlier_cluster else ""
@@ -426,21 +395,6 @@ class KCC(JointClusterer):
                 f"n_clusters={self.n_clusters}{extra}. Lower n_clusters, or raise "
                 f"n_partitions (now {self.n_partitions}) if rows have the same codes."
             )
-
-    def _read(self, X, *, reset: bool) -> tuple[Features, list]:
-        """Check the input; return the features and the columns of given labels."""
-        if not (isinstance(self.partitions, str) and self.partitions == "precomputed"):
-            return read_features(self, X, reset=reset), []
-        labels = read_label_matrix(X, name="X")
-        if reset:
-            self.n_features_in_ = labels.shape[1]
-            self.__dict__.pop("feature_names_in_", None)
-        elif labels.shape[1] != self.n_features_in_:
-            raise ValueError(
-                f"X has {labels.shape[1]} partitions but KCC was fitted on "
-                f"{self.n_features_in_}."
-            )
-        return Features(None, [], len(labels)), _label_columns(labels)
 
     def _fuse(
         self,
@@ -537,24 +491,7 @@ class KCC(JointClusterer):
         return costs
 
     def _costs(self, X: tuple[Features, list]) -> np.ndarray:
-        features, given = X
-        partitioner = self._partitioner
-        found = [each.predict(features.numbers) for each in partitioner.clusterers]
-        columns = _all_columns(found, features, given)
-        if partitioner.runs is None:
-            check_labelled(columns)
-        blocks = partitioner.open(features.numbers, columns)
-        n_clusters = self._cost_table.shape[1] - self._has_outlier_cluster
-        costs = np.empty((features.n_samples, n_clusters))
-
-        def work(thread: int, share: range) -> None:
-            for index in share:
-                rows = np.ascontiguousarray(blocks.read(thread, index).T)
-                costs[blocks.rows(index)] = self._look_up(rows)
-
-        with use_threads(self.n_jobs) as threads:
-            threads.share(len(blocks), work)
-        return costs
+        return self._look_up_rows(*X, self._look_up)
 
 
 _UTILITIES: dict[str, type[Utility]] = {

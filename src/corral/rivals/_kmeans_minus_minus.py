@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from corral._outliers import find_offset
+from corral._outliers import costliest, find_offset
 from corral._sklearn_compat import Interval, StrOptions, _fit_context
 from corral._threads import use_threads
 from corral._tiles import RowSpace
@@ -591,6 +591,9 @@ class _Problem:
         if self._weights is not None:
             movable &= self._weights > 0
         candidates = np.flatnonzero(movable)
+        # One for each empty cell, and no more than one in each other is passed over.
+        n_needed = min(len(candidates), self._n_clusters)
+        candidates = candidates[costliest(costs[candidates], n_needed)]
         # Of equal costs the first row.
         order = iter(candidates[np.argsort(-costs[candidates], kind="stable")])
         for cell in empty:

@@ -13,12 +13,15 @@ from corral._outliers import costliest
 from corral._threads import Threads
 from corral._tiles import RowSpace
 
-# A block should be so large that the Python calls per block do not count, and so small
-# that its scores stay in the cache. One sweep over 494,021 x 38 rows and 3 centres on 2
-# threads takes the same time with 8,192 and 16,384 rows, and longer with 2,048.
-_MAX_BLOCK_ROWS = 2**14
-_MAX_BLOCK_VALUES = 2**19
-_MAX_BLOCK_SCORES = 2**18
+# A block should be so large that the Python calls per block do not count. One sweep with
+# 3 centres on 2 threads takes over 494,021 x 38 rows 10 ms in blocks of 8,192 rows and
+# 8 ms in blocks of 52,428; over 58,000 x 9 rows 1.3 ms in blocks and 0.5 ms in one.
+_MAX_BLOCK_ROWS = 2**16
+_MAX_BLOCK_VALUES = 2**21
+_MAX_BLOCK_SCORES = 2**19
+
+# Less than so many values are not worth a second thread.
+_MIN_SHARED_VALUES = 2**20
 
 # Work in float64 is done in pieces of this many values, which fit the cache.
 _PIECE_VALUES = 2**16
@@ -164,7 +167,7 @@ class Points:
         self.threads = threads
         self.squares = np.empty(self.n_rows)
         self.values = self._place(X, space)
-        self._block_rows = _choose_block_rows(n_clusters, self.n_features)
+        self._block_rows = self._choose_block_rows(n_clusters)
         self._buffers: dict[int, _Buffers] = {}
         # A sum has at most so many terms: those of a row, the bias and the bound.
         n_terms = self.n_features
@@ -204,6 +207,27 @@ class Points:
 
         self._over_pieces(place_piece)
         return self._augmented[:, : self.n_features]
+
+    def _choose_block_rows(self, n_clusters: int) -> int:
+        fitting = min(
+            _MAX_BLOCK_VALUES // (self.n_features + 2),
+            _MAX_BLOCK_SCORES // n_clusters,
+            _MAX_BLOCK_ROWS,
+        )
+        n_blocks = -(-self.n_rows // max(fitting, 64))
+        if n_blocks > 1:
+            # As many for each thread.
+            n_blocks += -n_blocks % self.threads.n_threads
+        return -(-self.n_rows // n_blocks)
+
+    def share(
+        self, n_items: int, n_rows: int, work: Callable[[int, range], None]
+    ) -> None:
+        """Let the threads share work on rows; one of them does what is little."""
+        if n_rows * self.n_features < _MIN_SHARED_VALUES:
+            work(0, range(n_items))
+        else:
+            self.threads.share(n_items, work)
 
     def read(self, rows: np.ndarray | slice):
         """Return the values of some rows."""
@@ -265,15 +289,17 @@ class Points:
             ceilings=np.empty(self.n_rows, dtype=self.dtype),
         )
         step = self._block_rows
+        doubtful: list[np.ndarray] = []
 
         def work(number: int, share: range) -> None:
             buffers = self._find_buffers(number, len(centers.values))
             with np.errstate(over="ignore", invalid="ignore"):
                 for index in share:
-                    stop = min((index + 1) * step, self.n_rows)
-                    self._assign_block(slice(index * step, stop), found, buffers)
+                    here = slice(index * step, min((index + 1) * step, self.n_rows))
+                    doubtful.append(self._assign_block(here, found, buffers))
 
-        self.threads.share(-(-self.n_rows // step), work)
+        self.share(-(-self.n_rows // step), self.n_rows, work)
+        self._settle(np.concatenate(doubtful), found)
         return found
 
     def _find_buffers(self, number: int, n_clusters: int) -> "_Buffers":
@@ -285,8 +311,8 @@ class Points:
 
     def _assign_block(
         self, here: slice, found: Assignment, buffers: "_Buffers"
-    ) -> None:
-        """Write the labels of a block and the bounds of its costs."""
+    ) -> np.ndarray:
+        """Write labels and bounds of costs of a block; return the doubtful rows."""
         centers = found.centers
         n_clusters = len(centers.values)
         labels, floors, ceilings = (
@@ -309,10 +335,7 @@ class Points:
         codes -= codes.dtype.type(n_clusters)
         labels[:] = codes
         # Unsigned: no candidate at all, as where a product overflows, is doubtful too.
-        is_doubtful = codes >= n_clusters
-        if is_doubtful.any():
-            places = np.flatnonzero(is_doubtful)
-            labels[places] = self._settle(here.start + places, centers)
+        return np.flatnonzero(codes >= n_clusters) + here.start
 
     def _score(self, here: slice, centers: Centers, out: np.ndarray) -> None:
         """Write upper bounds of the scores, of shape (n_padded, n_rows)."""
@@ -325,8 +348,19 @@ class Points:
         out += centers.matrix[:, -2:-1]
         out += products.T
 
-    def _settle(self, rows: np.ndarray, centers: Centers) -> np.ndarray:
-        """Return the labels of some rows, computed in float64."""
+    def _settle(self, doubtful: np.ndarray, found: Assignment) -> None:
+        """Write the labels of some rows, computed in float64."""
+        step = max(_PIECE_VALUES // (self.n_features + 2), 64)
+
+        def work(_: int, share: range) -> None:
+            with np.errstate(over="ignore", invalid="ignore"):
+                for index in share:
+                    rows = doubtful[index * step : (index + 1) * step]
+                    found.labels[rows] = self._label(rows, found.centers)
+
+        self.share(-(-len(doubtful) // step), len(doubtful), work)
+
+    def _label(self, rows: np.ndarray, centers: Centers) -> np.ndarray:
         points = self.read(rows).astype(np.float64)
         scores = points @ centers.values.T - centers.halves
         # Equal up to rounding is equal: rows on a border, as whole numbers often are,
@@ -337,7 +371,7 @@ class Points:
         least = np.take_along_axis(scores - errors, best, axis=1)
         return (scores + errors >= least).argmax(axis=1)
 
-    def find_costliest(self, assignment: Assignment, n: int) -> np.ndarray:
+    def find_costliest(self, found: Assignment, n: int) -> np.ndarray:
         """Return the ``n`` costliest rows, sorted; of equal ones the first.
 
         The bounds decide about nearly all rows: a row whose lower bound lies above the
@@ -346,16 +380,15 @@ class Points:
         """
         if n == 0:
             return np.zeros(0, dtype=np.intp)
-        floors, ceilings = assignment.floors, assignment.ceilings
-        lowest = np.partition(floors, self.n_rows - n)[self.n_rows - n]
-        perhaps = np.flatnonzero(ceilings >= lowest)
+        lowest = np.partition(found.floors, self.n_rows - n)[self.n_rows - n]
+        perhaps = np.flatnonzero(found.ceilings >= lowest)
         if len(perhaps) == n:
             return perhaps
-        floors, ceilings = floors[perhaps], ceilings[perhaps]
+        floors, ceilings = found.floors[perhaps], found.ceilings[perhaps]
         highest = np.partition(ceilings, len(perhaps) - n - 1)[len(perhaps) - n - 1]
         is_sure = floors > highest
         surely, perhaps = perhaps[is_sure], perhaps[~is_sure]
-        costs = self.costs(perhaps, assignment.labels[perhaps], assignment.centers)
+        costs = self.costs(perhaps, found.labels[perhaps], found.centers)
         chosen = perhaps[costliest(costs, n - len(surely))]
         return np.sort(np.concatenate([surely, chosen]))
 
@@ -431,7 +464,7 @@ class Points:
                 for index in share:
                     work_on(slice(index * step, min((index + 1) * step, n_rows)))
 
-        self.threads.share(-(-n_rows // step), work)
+        self.share(-(-n_rows // step), n_rows, work)
 
     @property
     def piece_rows(self) -> int:
@@ -558,7 +591,7 @@ class CellSums:
                 self._sums += change
                 self._cell_weights += weight_change
 
-        self._points.threads.share(-(-len(new) // step), work)
+        self._points.share(-(-len(new) // step), len(new), work)
         self._joined = None
 
     def _sum_weights(self, signs: np.ndarray, rows) -> np.ndarray:
@@ -598,13 +631,6 @@ class CellSums:
             weights = self._weight_grid.join(self._cell_weights)[:, 0]
             self._joined = self._grid.join(self._sums), weights
         return self._joined
-
-
-def _choose_block_rows(n_clusters: int, n_features: int) -> int:
-    fitting = min(
-        _MAX_BLOCK_VALUES // (n_features + 2), _MAX_BLOCK_SCORES // n_clusters
-    )
-    return min(max(fitting, 64), _MAX_BLOCK_ROWS)
 
 
 def _pad(n_clusters: int) -> int:

@@ -1,0 +1,239 @@
+"""What COR and KCC share: rows in, partitions made, label rows looked up."""
+
+from collections.abc import Callable
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+
+from corral._blocks import ArrayRows
+from corral._kmeans_runs import KMeansSettings, fit_kmeans_runs
+from corral._partitions import (
+    FittedClusterer,
+    LabelColumns,
+    Partitioner,
+    clean_labels,
+    fit_base_clusterer,
+    fit_clusterers,
+)
+from corral._random import Streams
+from corral._sklearn_compat import HasMethods, Interval, StrOptions
+from corral._threads import Threads, use_threads
+from corral._validation import (
+    Features,
+    check_labelled,
+    read_features,
+    read_label_matrix,
+)
+
+
+class PartitionMixin:
+    """Mixin of the estimators that fuse partitions.
+
+    It uses the parameters in ``_partition_constraints`` and ``n_clusters``, and two
+    attributes that ``fit`` sets: ``_is_precomputed``, whether rows are labels, before
+    it reads any, and ``_partitioner``, what labels rows, before it looks any up.
+    """
+
+    _partition_constraints: ClassVar[dict] = {
+        "partitions": [
+            StrOptions({"kmeans", "precomputed"}),
+            HasMethods(["fit", "get_params"]),
+            list,
+        ],
+        "n_partitions": [Interval(Integral, 1, None, closed="left")],
+        "strategy": [StrOptions({"rps", "rfs"})],
+        "k_range": [tuple, list, None],
+        "feature_share": [Interval(Real, 0, 1, closed="right")],
+        "metric": [StrOptions({"euclidean", "cosine"})],
+        "categorical_features": ["array-like", None],
+        "kmeans_init": [StrOptions({"random", "k-means++"})],
+        "kmeans_max_iter": [Interval(Integral, 1, None, closed="left")],
+        "kmeans_tol": [Interval(Real, 0, None, closed="left")],
+        "max_samples": [Interval(Integral, 1, None, closed="left"), None],
+        "n_jobs": [Integral, None],
+        "random_state": ["random_state"],
+    }
+
+    n_clusters: int
+    n_features_in_: int
+    partitions: Any
+    n_partitions: int
+    strategy: str
+    k_range: Any
+    feature_share: float
+    metric: str
+    kmeans_init: str
+    kmeans_max_iter: int
+    kmeans_tol: float
+    max_samples: int | None
+    n_jobs: int | None
+    _is_precomputed: bool
+    _partitioner: Partitioner
+
+    def _read(self, X, extra_partitions=None, *, reset: bool) -> tuple[Features, list]:
+        """Check the input; return the features and the columns of given labels."""
+        if self._is_precomputed:
+            features, given = self._read_labels(X, "X", reset=reset)
+        else:
+            features, given = read_features(self, X, reset=reset), []
+        if extra_partitions is not None:
+            labels = read_label_matrix(extra_partitions, name="extra_partitions")
+            if len(labels) != features.n_samples:
+                raise ValueError(
+                    f"extra_partitions has {len(labels)} rows but X has "
+                    f"{features.n_samples}."
+                )
+            given = given + _label_columns(labels)
+        return features, given
+
+    def _read_labels(self, X, name: str, *, reset: bool) -> tuple[Features, list]:
+        """Check a matrix of labels that takes the place of the features."""
+        labels = read_label_matrix(X, name=name)
+        if reset:
+            self.n_features_in_ = labels.shape[1]
+            self.__dict__.pop("feature_names_in_", None)
+        elif labels.shape[1] != self.n_features_in_:
+            raise ValueError(
+                f"{name} has {labels.shape[1]} partitions but {type(self).__name__} "
+                f"was fitted on {self.n_features_in_}."
+            )
+        return Features(None, [], len(labels)), _label_columns(labels)
+
+    def _fit_partitions(
+        self,
+        features: Features,
+        given: list,
+        weights: np.ndarray | None,
+        streams: Streams,
+        threads: Threads,
+    ) -> tuple[Partitioner, list]:
+        """Stage 1; return what labels rows, and the label columns that are there."""
+        rng = streams.partitions
+        runs = None
+        clusterers: list[FittedClusterer] = []
+        found: list[np.ndarray] = []
+        use_kmeans, base, others = _sort_partitions(self.partitions)
+        if features.numbers is not None:
+            settings = self._kmeans_settings()
+            if use_kmeans:
+                source = ArrayRows(features.numbers)
+                runs = fit_kmeans_runs(source, weights, settings, rng, threads)
+            if base is not None:
+                clusterers, found = fit_base_clusterer(
+                    base, features.numbers, weights, settings, rng
+                )
+            else:
+                clusterers, found = fit_clusterers(
+                    others, features.numbers, weights, rng
+                )
+        columns = _all_columns(found, features, given)
+        if runs is None:
+            check_labelled(columns)
+        partitioner = Partitioner(runs, clusterers, LabelColumns.fit(columns))
+        return partitioner, columns
+
+    def _kmeans_settings(self) -> KMeansSettings:
+        is_rfs = self.strategy == "rfs"
+        default = (self.n_clusters,) * 2 if is_rfs else (2, 2 * self.n_clusters)
+        k_range = default if self.k_range is None else tuple(self.k_range)
+        if (
+            len(k_range) != 2
+            or not all(isinstance(k, Integral) for k in k_range)
+            or not 1 <= k_range[0] <= k_range[1]
+        ):
+            raise ValueError(
+                f"k_range={self.k_range} should be two whole numbers (smallest, "
+                "largest), both at least 1."
+            )
+        return KMeansSettings(
+            n_runs=self.n_partitions,
+            k_range=(int(k_range[0]), int(k_range[1])),
+            feature_share=self.feature_share if is_rfs else None,
+            metric=self.metric,
+            init=self.kmeans_init,
+            max_iter=self.kmeans_max_iter,
+            tol=self.kmeans_tol,
+            max_samples=self.max_samples,
+        )
+
+    def _look_up_rows(
+        self,
+        features: Features,
+        given: list,
+        look_up: Callable[[np.ndarray], np.ndarray],
+    ) -> np.ndarray:
+        """Label rows block by block and return what their label rows cost.
+
+        Parameters
+        ----------
+        features : Features
+        given : list of label columns
+        look_up : callable
+            Takes label rows of shape (n_rows, n_partitions) and returns their costs.
+
+        Returns
+        -------
+        costs : ndarray of shape (n_samples, n_clusters)
+        """
+        partitioner = self._partitioner
+        found = [each.predict(features.numbers) for each in partitioner.clusterers]
+        columns = _all_columns(found, features, given)
+        n_known = len(partitioner.columns.known)
+        if len(columns) != n_known:
+            n_others = len(columns) - len(given)
+            raise ValueError(
+                f"{type(self).__name__} was fitted with {n_known - n_others} columns "
+                f"of given labels but got {len(given)} here. Give as many "
+                "extra_partitions as in fit."
+            )
+        if partitioner.runs is None:
+            check_labelled(columns)
+        blocks = partitioner.open(features.numbers, columns)
+        costs: list = [None] * len(blocks)
+
+        def work(thread: int, share: range) -> None:
+            for index in share:
+                rows = np.ascontiguousarray(blocks.read(thread, index).T)
+                costs[index] = look_up(rows)
+
+        with use_threads(self.n_jobs) as threads:
+            threads.share(len(blocks), work)
+        return np.concatenate(costs)
+
+
+def asks_for_labels(partitions) -> bool:
+    """Return whether rows are to be labels."""
+    return isinstance(partitions, str) and partitions == "precomputed"
+
+
+def _sort_partitions(partitions) -> tuple[bool, object, list]:
+    """Return whether to run K-means, the one base clusterer, and the others."""
+    if isinstance(partitions, str):
+        return partitions == "kmeans", None, []
+    if not isinstance(partitions, list):
+        return False, partitions, []
+    others = [each for each in partitions if not isinstance(each, str)]
+    unknown = [
+        each for each in partitions if isinstance(each, str) and each != "kmeans"
+    ]
+    wrong = unknown + [each for each in others if not hasattr(each, "fit")]
+    if wrong or not partitions:
+        raise ValueError(
+            f"partitions={partitions} should be a list of clusterers and 'kmeans'; "
+            f"{wrong or 'it'} cannot be used. Labels are given to fit as "
+            "extra_partitions."
+        )
+    return "kmeans" in partitions, None, others
+
+
+def _label_columns(labels: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Return the columns of a label matrix, and where in each there is no label."""
+    return [(column, column == -1) for column in labels.T]
+
+
+def _all_columns(found: list, features: Features, given: list) -> list:
+    """Return the label columns of clusterers, categorical features and the user."""
+    columns = [(labels, labels == -1) for labels in map(np.asarray, found)]
+    columns += [clean_labels(column) for column in features.categories]
+    return columns + given
