@@ -18,7 +18,7 @@ def documented(docstring):
         inspect.cleandoc(docstring),
         re.S,
     )
-    found = re.findall(r"^([*\w]+) : ((?:.|\\\n\s+)+?)$", section.group(1), re.M)
+    found = re.findall(r"^([*\w]+) : ((?:[^\n\\]|\\\n\s+)+)$", section.group(1), re.M)
     return {name.lstrip("*"): text for name, text in found}
 
 

@@ -3,10 +3,12 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import sparse
 from sklearn.cluster import DBSCAN
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
-from corral import COR
+from corral import COR, all_methods
+from corral.detectors._base import Detector
 
 
 @pytest.fixture
@@ -210,3 +212,42 @@ def test_outliers_with_all_the_weight(X):
     weights[0] = 1
     with pytest.raises(ValueError, match=r"outliers have all of sample_weight"):
         COR(1, n_outliers=38, k_range=(3, 5)).fit(X, sample_weight=weights)
+
+
+def repeat_entries(X):
+    """Return the same numbers with each stored as two halves, in reverse order."""
+    n_rows, n_columns = X.shape
+    columns = np.repeat(np.arange(n_columns)[::-1], 2)
+    halves = np.repeat(X[:, ::-1] / 2, 2, axis=1)
+    ends = np.arange(n_rows + 1) * 2 * n_columns
+    return sparse.csr_array(
+        (halves.ravel(), np.tile(columns, n_rows), ends), shape=X.shape
+    )
+
+
+@pytest.mark.parametrize("name", ["cor", "kmeans--", "lof", "ldof"])
+def test_repeated_and_unsorted_entries_of_sparse_rows_are_added_up(name):
+    X = np.abs(np.random.default_rng(0).normal(size=(60, 3)))
+    method = all_methods()[name]
+    wanted = {"n_clusters": 2, "n_outliers": 3, "random_state": 0}
+    wanted = {k: v for k, v in wanted.items() if k in method.parameters}
+    rows = repeat_entries(X)
+    entries = rows.data.copy()
+    labels = method.make(**wanted).fit(rows).labels_
+    expected = method.make(**wanted).fit(sparse.csr_array(X)).labels_
+    np.testing.assert_array_equal(labels, expected)
+    np.testing.assert_array_equal(rows.data, entries)
+
+
+def test_scores_that_are_not_finite_are_refused():
+    class Careless(Detector):
+        def __init__(self, n_outliers=None, contamination=None):
+            self.n_outliers = n_outliers
+            self.contamination = contamination
+
+        def _fit(self, X):
+            return X[:, 0] * np.inf
+
+    message = "Careless gives 2 rows a score that is not a number, the first is row 0"
+    with pytest.raises(ValueError, match=message):
+        Careless().fit([[1.0], [2.0]])

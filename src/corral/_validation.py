@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import narwhals.stable.v1 as nw
 import numpy as np
+from scipy import sparse
 from sklearn.utils.validation import check_array, validate_data
 
 from corral._sklearn_compat import _check_sample_weight
@@ -47,7 +48,7 @@ def read_features(estimator, X, *, reset: bool) -> Features:
         numbers = validate_data(
             estimator, X, reset=reset, accept_sparse="csr", dtype=_FLOATS
         )
-        return Features(numbers, [], numbers.shape[0])
+        return Features(_tidy(numbers), [], numbers.shape[0])
     return _read_array(estimator, X, reset=reset)
 
 
@@ -66,6 +67,7 @@ def read_rows(estimator, X, *, reset: bool, accept_sparse: bool = True):
     Returns
     -------
     rows : ndarray or CSR of shape (n_samples, n_features), float32 or float64
+        An array is in C order; a sparse matrix has sorted indices and no entry twice.
     """
     frame = nw.from_native(X, eager_only=True, pass_through=True)
     if isinstance(frame, nw.DataFrame):
@@ -75,12 +77,29 @@ def read_rows(estimator, X, *, reset: bool, accept_sparse: bool = True):
         )
         _check_any_row(estimator, frame)
         return check_array(
-            frame.to_numpy(), dtype=_FLOATS, input_name="X", estimator=estimator
+            frame.to_numpy(),
+            dtype=_FLOATS,
+            order="C",
+            input_name="X",
+            estimator=estimator,
         )
-    sparse_format = "csr" if accept_sparse else False
-    return validate_data(
-        estimator, X, reset=reset, accept_sparse=sparse_format, dtype=_FLOATS
+    rows = validate_data(
+        estimator,
+        X,
+        reset=reset,
+        accept_sparse="csr" if accept_sparse else False,
+        dtype=_FLOATS,
+        order="C",
     )
+    return _tidy(rows)
+
+
+def _tidy(rows):
+    """Sort the indices of sparse rows and add up repeated entries, on a copy."""
+    if sparse.issparse(rows) and not rows.has_canonical_format:
+        rows = rows.copy()
+        rows.sum_duplicates()
+    return rows
 
 
 def _check_numeric(columns: list, advice: str) -> None:

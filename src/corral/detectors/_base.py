@@ -19,6 +19,10 @@ class Detector(OutlierMixin, BaseEstimator):
     A detector gives two methods: ``_fit`` learns from rows and returns their scores,
     and ``_score`` returns the scores of any rows. Both take rows that are checked, and
     scores grow with strangeness. A row of the fit must get the score of the fit again.
+
+    ``fit_predict`` answers like ``predict``, as scikit-learn's detectors do: rows that
+    tie at the threshold are inliers. Exactly ``n_outliers_`` rows are -1 in
+    ``labels_``.
     """
 
     _parameter_constraints: ClassVar[dict] = {
@@ -57,7 +61,9 @@ class Detector(OutlierMixin, BaseEstimator):
         n_outliers = count_outliers(
             self.n_outliers, self.contamination, X.shape[0], n_clusters=0
         )
+        self.__dict__.pop("offset_", None)
         scores = self._fit(X)
+        _check_finite(scores, type(self).__name__)
         outliers = costliest(scores, n_outliers)
         self.outlier_scores_ = scores
         self.n_outliers_ = n_outliers
@@ -122,3 +128,13 @@ class Detector(OutlierMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = self._accepts_sparse
         return tags
+
+
+def _check_finite(scores: np.ndarray, name: str) -> None:
+    wrong = np.flatnonzero(~np.isfinite(scores))
+    if len(wrong):
+        raise ValueError(
+            f"{name} gives {len(wrong)} rows a score that is not a number, the first "
+            f"is row {wrong[0]}. Values are too large or too small to be squared: "
+            "divide the columns of X by their largest size, and look at such rows."
+        )
