@@ -1,5 +1,7 @@
 """Many K-means runs at once."""
 
+import warnings
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -356,3 +358,60 @@ def test_ladder_is_the_same_in_any_storage_and_on_any_threads(
     monkeypatch.setattr(_ladder, "_BLOCK_VALUES", 1000)
     runs = fit_runs(rows, seed, n_jobs=2)
     np.testing.assert_array_equal(label_rows(runs, rows), labels)
+
+
+def test_few_heavy_rows_leave_the_ladder_enough_others():
+    X = np.random.default_rng(0).normal(size=(20_000, 3))
+    weights = np.ones(len(X))
+    weights[0] = 1e9
+    runs = fit_runs(X, weights=weights)
+    assert np.isfinite(runs.centers).all()
+
+
+def test_one_huge_row_anywhere_makes_no_warning(monkeypatch, seed):
+    # Whether or not it is among the rows that the space is fitted on.
+    monkeypatch.setattr(_ladder, "_MIN_ROWS", 100)
+    X = np.random.default_rng(seed).normal(size=(2000, 3))
+    X[7] = 1e300
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        labels = label_rows(fit_runs(X, seed), X)
+    assert (labels[:, 7] != labels[:, 8]).all()
+
+
+@pytest.mark.parametrize(
+    ("dtype", "exponent"), [("f4", -100), ("f4", 100), ("f8", -600), ("f8", 600)]
+)
+@pytest.mark.parametrize("storage", [np.asarray, sparse.csr_array])
+def test_cosine_does_not_see_the_length_of_a_row(dtype, exponent, storage):
+    X = np.abs(np.random.default_rng(0).normal(size=(300, 3))).astype(dtype)
+    labels = label_rows(fit_runs(X, metric="cosine"), X)
+    X[::2] *= X.dtype.type(2.0**exponent)
+    rows = storage(X)
+    runs = fit_runs(rows, metric="cosine")
+    np.testing.assert_array_equal(label_rows(runs, rows), labels)
+
+
+def test_cosine_in_float32_is_the_same_dense_or_sparse_with_an_offset(seed):
+    X = np.random.default_rng(seed).normal(1e3, 1, size=(300, 4)).astype(np.float32)
+    rows = sparse.csr_array(X)
+    np.testing.assert_array_equal(
+        label_rows(fit_runs(rows, metric="cosine"), rows),
+        label_rows(fit_runs(X, metric="cosine"), X),
+    )
+
+
+def test_rows_beyond_float32_are_labelled_by_a_float32_model():
+    X = np.random.default_rng(0).normal(size=(300, 3)).astype(np.float32)
+    runs = fit_runs(X)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        labels = label_rows(runs, np.array([[1e300, 0, 0], [1e38, 0, 0]]))
+    np.testing.assert_array_equal(labels[:, 0], labels[:, 1])
+
+
+def test_runs_on_some_features_have_unit_centres_for_cosine():
+    X = np.abs(np.random.default_rng(0).normal(size=(300, 6)))
+    runs = fit_runs(X, metric="cosine", feature_share=0.5, max_iter=1)
+    in_use = np.isfinite(runs.half_norms)
+    np.testing.assert_allclose(np.linalg.norm(runs.centers[in_use], axis=1), 1)

@@ -66,8 +66,8 @@ def make_ladder(
     where some centres lie: on kddcup, K-means then ended with 2 % more inertia. So
     each part is a lightweight coreset (Bachem, Lucic and Krause 2018,
     https://doi.org/10.1145/3219819.3219973): half of a row's chance is the same for
-    all, half goes by its squared distance to the mean, and what it counts makes up
-    for its chance.
+    all, or goes in part by its weight, half goes by its squared distance to the mean,
+    and what it counts makes up for its chance.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ def make_ladder(
         return Ladder(RowSpace.fit(metric, last.source.read(0, len(order))), [last])
     some = np.searchsorted(all_rows, np.sort(order[: sizes[0]]))
     some_rows = last.source.take(some)
-    space = RowSpace.fit(metric, some_rows)
+    space = RowSpace.fit(metric, some_rows, _find_largest(last.source, threads))
     mean = np.asarray(_to_float64(some_rows, space).mean(axis=0)).ravel()
     chances = _find_chances(last, space, mean, threads)
     # The same draws for all parts, so that each holds the one before.
@@ -123,12 +123,25 @@ def _find_chances(
 
     for _ in threads.map(measure, blocks):
         pass
-    weights = np.ones(len(distances)) if rung.weights is None else rung.weights
-    distances *= weights
+    even = np.full(len(distances), 1 / len(distances))
+    if rung.weights is not None:
+        distances *= rung.weights
+        # Not by weight alone: a few heavy rows must not leave the part without others.
+        even = (even + rung.weights / rung.weights.sum()) / 2
     total = distances.sum()
-    even = weights / weights.sum()
     # Rows that are all equal have no distances.
     return even if total == 0 else (even + distances / total) / 2
+
+
+def _find_largest(source: RowSource, threads: Threads) -> float:
+    """Return the largest size of a value."""
+
+    def measure(rows: np.ndarray) -> float:
+        block = source.read(rows[0], rows[-1] + 1)
+        values = block if isinstance(block, np.ndarray) else block.data
+        return max(values.max(initial=0), -values.min(initial=0))
+
+    return float(max(threads.map(measure, _split_rows(source))))
 
 
 def _squared_distances(points, mean: np.ndarray) -> np.ndarray:

@@ -106,7 +106,7 @@ class LloydRuns:
             self.centers = np.zeros((layout.n_cells, tiles.n_features), tiles.dtype)
             self.half_norms = np.full(layout.n_cells, np.inf)
         else:
-            self.centers = self._mask(starts, slice(None))
+            self.centers = self._place(starts, slice(None))
             in_use = ~_repeated_starts(self.centers, layout.run_of_cell)
             self.half_norms = half_squared_norms(
                 self.centers, in_use, spherical=spherical
@@ -389,17 +389,23 @@ class LloydRuns:
         sums = self._grid.join(self._sums[cells])
         filled = sums[:, -1] > 0
         means = sums[:, :-1] / np.where(filled, sums[:, -1], 1)[:, None]
-        means = self._mask(means, cells)
-        if self._spherical:
-            norms = np.sqrt(np.einsum("ij,ij->i", means, means))[:, None]
-            means /= np.where(norms > 0, norms, 1)
+        means = self._place(means, cells)
         return means.astype(self.centers.dtype, copy=False), filled
 
-    def _mask(self, centers: np.ndarray, cells) -> np.ndarray:
-        """Set the features that a cell's run does not see to zero."""
-        if self._features is None:
-            return centers
-        return np.where(self._features[self._layout.run_of_cell[cells]], centers, 0)
+    def _place(self, centers: np.ndarray, cells) -> np.ndarray:
+        """Return centres as their runs have them.
+
+        The features that a run does not see are zero; for cosine the rest has unit
+        length.
+        """
+        if self._features is not None:
+            seen = self._features[self._layout.run_of_cell[cells]]
+            centers = np.where(seen, centers, 0)
+        if self._spherical:
+            norms = np.sqrt(np.einsum("ij,ij->i", centers, centers, dtype=np.float64))
+            unit = centers / np.where(norms > 0, norms, 1)[:, None]
+            centers = unit.astype(centers.dtype, copy=False)
+        return centers
 
     def _refill_empty_cells(self, active: Selection, threads: Threads) -> np.ndarray:
         """Give each empty cell the row of its run that is farthest from its centre.
@@ -433,7 +439,7 @@ class LloydRuns:
             tile = self._tiles[row // self._tiles.tile_rows]
             row_in_tile = np.array([row - tile.start])
             old_cell = self._layout.cell(run, int(self._labels[run, row]))
-            point = self._mask(_dense(tile.points[row_in_tile]), [cell])
+            point = self._place(_dense(tile.points[row_in_tile]), [cell])
             # A row that lies on its centre would leave a cell empty again.
             if np.array_equal(point[0], self.centers[old_cell]):
                 break

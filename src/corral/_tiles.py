@@ -50,18 +50,26 @@ class RowSpace:
     dtype: np.dtype
 
     @classmethod
-    def fit(cls, metric: str, rows) -> "RowSpace":
-        """Choose the shift and the scale from some of the rows."""
+    def fit(cls, metric: str, rows, largest: float = 0.0) -> "RowSpace":
+        """Choose the shift and the scale from some of the rows.
+
+        Parameters
+        ----------
+        metric : {"euclidean", "cosine"}
+        rows : ndarray or csr_array of shape (n_rows, n_features)
+        largest : float
+            The largest size of a value in all rows, if these are not all.
+        """
         if metric == "cosine":
             return cls(metric, None, 1.0, rows.dtype)
         if sparse.issparse(rows):
-            return cls(metric, None, _choose_scale(rows.data), rows.dtype)
+            return cls(metric, None, _choose_scale(rows.data, largest), rows.dtype)
         # The median and not the mean: one far row must not move the origin away
         # from all the others. Column by column, because it copies what it is given.
         shift = np.array([np.median(column) for column in rows.T], dtype=rows.dtype)
         with np.errstate(over="ignore"):
             sides = np.stack([rows.max(axis=0) - shift, shift - rows.min(axis=0)])
-        return cls(metric, shift, _choose_scale(sides), rows.dtype)
+        return cls(metric, shift, _choose_scale(sides, largest), rows.dtype)
 
     def place(self, block, out: np.ndarray | None = None):
         """Return the block's points in this space.
@@ -81,7 +89,12 @@ class RowSpace:
         else:
             points = np.empty(block.shape, self.dtype) if out is None else out
             shift = 0 if self.shift is None else self.shift
-            np.subtract(block, shift, out=points, casting="same_kind")
+            if block.dtype != self.dtype:
+                # What float32 cannot hold is as far away as it can say.
+                limit = np.finfo(self.dtype).max
+                block = np.clip(block, -limit, limit)
+            with np.errstate(over="ignore"):
+                np.subtract(block, shift, out=points, casting="same_kind")
         if self.scale != 1:
             points *= self.scale
         if self.metric == "cosine":
@@ -89,8 +102,8 @@ class RowSpace:
         return points
 
 
-def _choose_scale(values: np.ndarray) -> float:
-    largest = min(np.abs(values).max(initial=0.0), np.finfo(np.float64).max)
+def _choose_scale(values: np.ndarray, largest: float = 0.0) -> float:
+    largest = min(np.abs(values).max(initial=largest), np.finfo(np.float64).max)
     # The scale itself has to be a number of float64.
     exponent = int(np.clip(np.frexp(largest)[1], -1000, 1000)) if largest > 0 else 0
     return float(np.ldexp(1.0, -exponent)) if abs(exponent) > _SAFE_EXPONENT else 1.0
@@ -113,12 +126,30 @@ def row_norms(points) -> np.ndarray:
 
 
 def _normalise_in_place(points) -> None:
-    norms = row_norms(points)
-    norms[norms == 0] = 1
+    # Twice, because the squares of huge and tiny values are beyond all numbers.
+    _divide_rows(points, _row_sizes(points))
+    # In float64 for dense rows as for sparse ones, so that both come out the same.
+    norms = row_norms(points if sparse.issparse(points) else points.astype(np.float64))
+    _divide_rows(points, norms)
+
+
+def _row_sizes(points) -> np.ndarray:
+    """Return a power of two near the largest value of each row, 1 for ordinary ones."""
     if sparse.issparse(points):
-        points.data /= np.repeat(norms, np.diff(points.indptr))
+        largest = abs(points).max(axis=1).toarray().ravel()
     else:
-        points /= norms[:, None]
+        largest = np.maximum(points.max(axis=1), -points.min(axis=1))
+    exponents = np.frexp(largest.astype(np.float64))[1]
+    exponents[np.abs(exponents) <= _SAFE_EXPONENT] = 0
+    return np.ldexp(1.0, np.clip(exponents, -1000, 1000))
+
+
+def _divide_rows(points, divisors: np.ndarray) -> None:
+    divisors = np.where(divisors == 0, 1, divisors)
+    if sparse.issparse(points):
+        points.data /= np.repeat(divisors, np.diff(points.indptr))
+    else:
+        points /= divisors[:, None]
 
 
 @dataclass(frozen=True)
