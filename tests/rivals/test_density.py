@@ -1,11 +1,13 @@
 """DBSCAN and HDBSCAN against scikit-learn's, and what the adapters add."""
 
 import pickle
+import warnings
 
 import numpy as np
 import pytest
 import sklearn.cluster
 from scipy import sparse
+from sklearn.exceptions import DataConversionWarning
 from sklearn.metrics import pairwise_distances
 
 from corral.rivals._density import DBSCAN, HDBSCAN
@@ -245,3 +247,25 @@ def test_fit_predict_returns_the_labels(estimator, planted):
 def test_bad_parameters(estimator, message, planted):
     with pytest.raises(ValueError, match=message):
         estimator.fit(planted.X)
+
+
+@pytest.mark.parametrize("estimator", [DBSCAN, HDBSCAN])
+def test_every_metric_that_is_offered_works(estimator):
+    # Two columns, as haversine has; within 0 and 1, as some take them for booleans.
+    X = np.random.default_rng(0).integers(0, 2, size=(30, 2)).astype(float)
+    options = estimator._parameter_constraints["metric"][0].options
+    assert {"euclidean", "manhattan", "cosine", "jaccard"} < options
+    for metric in sorted(options):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DataConversionWarning)
+            model = estimator(metric=metric).fit(X)
+        assert len(model.labels_) == 30
+
+
+@pytest.mark.parametrize("estimator", [DBSCAN, HDBSCAN])
+@pytest.mark.parametrize("metric", ["minkowski", "seuclidean", "mahalanobis", "pyfunc"])
+def test_metrics_that_need_parameters_are_refused(estimator, metric, planted):
+    with pytest.raises(
+        ValueError, match=f"The 'metric' parameter of {estimator.__name__}"
+    ):
+        estimator(metric=metric).fit(planted.X)

@@ -14,6 +14,7 @@ from corral.rivals._exemplars import (
     ExemplarClusterer,
     add_exemplar,
     bracket_cost,
+    find_nearest,
     guess_cost,
     search_cost,
 )
@@ -42,8 +43,9 @@ class KCenterOutliers(ExemplarClusterer):
         Share of rows that are outliers, 0.05 if neither this nor ``n_outliers`` is
         given.
     metric : str or callable, default="euclidean"
-        A metric of :func:`sklearn.metrics.pairwise_distances`, but for "precomputed".
-        The guarantee holds where the triangle inequality does.
+        A symmetric metric of :func:`sklearn.metrics.pairwise_distances`, but for
+        "precomputed", "seuclidean" and "mahalanobis". Distances have to be finite. The
+        guarantee holds where the triangle inequality does.
     memory_limit : int or str, default="1GiB"
         Most memory for the distances, in bytes or with a unit as in "500MB" or
         "2GiB". A fit that needs more is refused before it begins.
@@ -98,7 +100,7 @@ class KCenterOutliers(ExemplarClusterer):
     rows. Of disks that hold equally many rows, the first is taken. The L rows farthest
     from the centres are the outliers, of equal ones the first; they are the uncovered
     rows and possibly some covered ones. Constant columns change nothing. Sparse rows
-    are taken by those metrics that scikit-learn offers for them.
+    are made dense block by block, and are answered like dense ones.
 
     References
     ----------
@@ -156,10 +158,11 @@ class KCenterOutliers(ExemplarClusterer):
         n_outliers = count_outliers(
             self.n_outliers, self.contamination, X.shape[0], self.n_clusters
         )
-        cover = search_radius(self._distances(X), self.n_clusters, n_outliers)
-        self._set_exemplars(X, cover.centers, n_outliers)
-        self.objective_ = float(self.outlier_scores_[self.labels_ >= 0].max())
-        self.lower_bound_ = cover.radius
+        distances = self._distances(X)
+        cover = search_radius(distances, self.n_clusters, n_outliers)
+        kept = self._set_exemplars(X, distances, cover.centers, n_outliers)
+        self.objective_ = float(self._ruler.recover(kept.max()))
+        self.lower_bound_ = float(self._ruler.recover(cover.radius))
         self.n_iter_ = cover.n_iter
         return self
 
@@ -190,8 +193,9 @@ class KMedianOutliers(ExemplarClusterer):
         Share of rows that are outliers, 0.05 if neither this nor ``n_outliers`` is
         given.
     metric : str or callable, default="euclidean"
-        A metric of :func:`sklearn.metrics.pairwise_distances`, but for "precomputed".
-        The factor 3 holds where the triangle inequality does, the lower bound always.
+        A symmetric metric of :func:`sklearn.metrics.pairwise_distances`, but for
+        "precomputed", "seuclidean" and "mahalanobis". Distances have to be finite. The
+        factor 3 holds where the triangle inequality does, the lower bound always.
     memory_limit : int or str, default="1GiB"
         Most memory for the distances, in bytes or with a unit as in "500MB" or
         "2GiB". A fit that needs more is refused before it begins.
@@ -265,7 +269,7 @@ class KMedianOutliers(ExemplarClusterer):
 
     Of events at the same time, rows that reach a centre come before centres that open,
     and the first row comes first. Constant columns change nothing. Sparse rows are
-    taken by those metrics that scikit-learn offers for them.
+    made dense block by block, and are answered like dense ones.
 
     Differs from the paper: its theorem for K-median keeps exactly K centres and lets
     the number of outliers grow, to :math:`(1 + \epsilon) L` at
@@ -336,12 +340,13 @@ class KMedianOutliers(ExemplarClusterer):
         allowed = [each for each in tried if len(each.exemplars) <= self.n_clusters]
         auction = max(allowed, key=lambda each: len(each.exemplars))
         exemplars = fill_up(distances, auction.exemplars, self.n_clusters, n_outliers)
-        self._set_exemplars(X, exemplars, n_outliers)
-        self.objective_ = self._sum_kept()
+        objective = self._set_exemplars(X, distances, exemplars, n_outliers).sum()
         bounds = [each.kept_bids - self.n_clusters * each.cost for each in tried]
         # Distances are not negative; rounding may lift a bound that is met.
-        self.lower_bound_ = float(np.clip(max(bounds), 0, self.objective_))
-        self.opening_cost_ = auction.cost
+        lower_bound = np.clip(max(bounds), 0, objective)
+        self.objective_ = float(self._ruler.recover(objective))
+        self.lower_bound_ = float(self._ruler.recover(lower_bound))
+        self.opening_cost_ = float(self._ruler.recover(auction.cost))
         self.n_opened_ = len(auction.exemplars)
         self.n_iter_ = len(tried)
         self._warn_if_fewer()
@@ -583,7 +588,7 @@ def fill_up(
 ) -> np.ndarray:
     """Add the rows that lower the objective most until there are K exemplars."""
     chosen = list(exemplars)
-    nearest = distances[exemplars].min(axis=0)
+    nearest, _ = find_nearest(distances, exemplars)
     while len(chosen) < n_clusters:
         row, _ = add_exemplar(distances, nearest, n_outliers)
         chosen.append(row)

@@ -15,8 +15,19 @@ from sklearn.utils.validation import check_is_fitted
 from corral._sklearn_compat import Interval, StrOptions, _fit_context
 from corral._validation import read_rows
 
-# Distances between rows that are given; matrices of distances are not rows.
-_METRICS = set().union(*VALID_METRICS.values()) - {"precomputed"}
+# Distances between rows; matrices of distances are not rows, and the others need
+# parameters that there is no place for.
+_METRICS = set().union(*VALID_METRICS.values()) - {
+    "precomputed",
+    "mahalanobis",
+    "minkowski",
+    "pyfunc",
+    "seuclidean",
+    "wminkowski",
+}
+
+# Names that only the search for neighbours knows, not scikit-learn's DBSCAN.
+_DBSCAN_METRICS = _METRICS - {"infinity", "p", "sokalmichener"}
 
 # Rows are turned into keys in blocks of this many, so that a dense block of a hundred
 # columns takes a few megabytes in its sparse form.
@@ -71,7 +82,7 @@ class DBSCAN(_DensityClusterer):
 
     metric : str or callable, default="euclidean"
         Distance, as in :class:`sklearn.neighbors.NearestNeighbors`; "precomputed" is
-        not among them, as X holds rows here.
+        not among them, as X holds rows here, nor are metrics with parameters.
 
     n_jobs : int, default=None
         Number of parallel jobs of the search for neighbours.
@@ -152,7 +163,7 @@ class DBSCAN(_DensityClusterer):
     _parameter_constraints: ClassVar[dict] = {
         "eps": [Interval(Real, 0, None, closed="neither")],
         "min_samples": [Interval(Integral, 1, None, closed="left")],
-        "metric": [StrOptions(_METRICS), callable],
+        "metric": [StrOptions(_DBSCAN_METRICS), callable],
         "n_jobs": [Integral, None],
     }
 
@@ -319,7 +330,7 @@ class HDBSCAN(_DensityClusterer):
 
     metric : str or callable, default="euclidean"
         Distance, as in :class:`sklearn.cluster.HDBSCAN`; "precomputed" is not among
-        them, as X holds rows here.
+        them, as X holds rows here, nor are metrics with parameters.
 
     alpha : float, default=1.0
         What distances are divided by.

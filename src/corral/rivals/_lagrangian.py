@@ -11,8 +11,11 @@ from corral._outliers import costliest
 from corral._sklearn_compat import Interval, _fit_context
 from corral._validation import count_outliers
 from corral.rivals._exemplars import (
+    _BLOCK_ENTRIES,
     ExemplarClusterer,
     bracket_cost,
+    cut_rows,
+    find_nearest,
     guess_cost,
     search_cost,
     split_rows,
@@ -66,7 +69,8 @@ class LagrangianClustering(ExemplarClusterer):
         given.
     metric : str or callable, default="euclidean"
         A symmetric metric of :func:`sklearn.metrics.pairwise_distances`, but for
-        "precomputed". The program takes any dissimilarity; "sqeuclidean" is the cost
+        "precomputed", "seuclidean" and "mahalanobis". Distances have to be finite. The
+        program takes any dissimilarity; "sqeuclidean" is the cost
         of K-means.
     max_iter : int, default=500
         Most subgradient steps for one creation cost.
@@ -132,7 +136,7 @@ class LagrangianClustering(ExemplarClusterer):
     Of rows with equal costs, the first are exemplars or outliers. Duplicates of an
     exemplar cost nothing and constant columns change nothing. An exemplar may be an
     outlier only where more than ``n_samples - n_outliers_`` rows cost nothing. Sparse
-    rows are taken by those metrics that scikit-learn offers for them.
+    rows are made dense block by block, and are answered like dense ones.
 
     Differs from the paper: the steps have Polyak's length, :math:`\rho\,(U - l) /
     \lVert s \rVert^2` with the best objective U, the present bound l and the
@@ -216,13 +220,16 @@ class LagrangianClustering(ExemplarClusterer):
         n_outliers = count_outliers(
             self.n_outliers, self.contamination, X.shape[0], n_clusters
         )
-        solution = self._solve(self._distances(X), n_outliers)
-        self._set_exemplars(X, solution.exemplars, n_outliers)
-        self.creation_cost_ = solution.creation_cost
-        self.objective_ = self._sum_kept() + self.creation_cost_ * len(self.exemplars_)
+        distances = self._distances(X)
+        solution = self._solve(distances, n_outliers)
+        kept = self._set_exemplars(X, distances, solution.exemplars, n_outliers)
+        objective = float(kept.sum()) + solution.creation_cost * len(self.exemplars_)
         # Rounding may lift a bound that is met above what it bounds.
-        self.lower_bound_ = min(solution.lower_bound, self.objective_)
-        self.gap_ = (self.objective_ - self.lower_bound_) / self.objective_
+        lower_bound = min(solution.lower_bound, objective)
+        self.gap_ = (objective - lower_bound) / objective
+        self.creation_cost_ = float(self._ruler.recover(solution.creation_cost))
+        self.objective_ = float(self._ruler.recover(objective))
+        self.lower_bound_ = float(self._ruler.recover(lower_bound))
         self.n_iter_ = solution.n_iter
         self._warn_about(solution)
         return self
@@ -244,7 +251,7 @@ class LagrangianClustering(ExemplarClusterer):
             return solution
 
         if self.creation_cost is not None:
-            return solve(float(self.creation_cost))
+            return solve(self._ruler.scale(float(self.creation_cost)))
         low, high = bracket_cost(distances)
         first = guess_cost(distances, self.n_clusters, n_outliers)
         tried = search_cost(solve, self.n_clusters, first, low, high)
@@ -461,22 +468,28 @@ def move_to_medians(
     """
     total, best = np.inf, exemplars
     while True:
-        rows = distances[exemplars]
-        nearest = rows.min(axis=0)
+        nearest, places = find_nearest(distances, exemplars)
         kept = np.ones(len(nearest), dtype=bool)
         kept[costliest(nearest, n_outliers)] = False
         if nearest[kept].sum() >= total:
             return best
         total, best = nearest[kept].sum(), exemplars
-        belongs = np.zeros((len(distances), len(exemplars)))
-        belongs[kept, rows.argmin(axis=0)[kept]] = 1
-        used = belongs.any(axis=0)
-        exemplars = np.unique((distances @ belongs[:, used]).argmin(axis=0))
+        members = (np.flatnonzero(kept & (places == k)) for k in np.unique(places))
+        medians = [_find_median(distances, rows) for rows in members if len(rows)]
+        exemplars = np.unique(medians)
+
+
+def _find_median(distances: np.ndarray, members: np.ndarray) -> int:
+    """Return the row with the least sum of distances to these."""
+    totals = np.zeros(len(distances))
+    for part in cut_rows(len(members), len(distances), _BLOCK_ENTRIES):
+        totals += distances[members[part]].sum(axis=0)
+    return int(totals.argmin())
 
 
 def _price(
     distances: np.ndarray, exemplars: np.ndarray, creation_cost: float, n_outliers: int
 ) -> float:
-    nearest = distances[exemplars].min(axis=0)
+    nearest, _ = find_nearest(distances, exemplars)
     kept = sum_smallest(nearest, len(nearest) - n_outliers)
     return float(kept + creation_cost * len(exemplars))
