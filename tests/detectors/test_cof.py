@@ -177,3 +177,38 @@ def test_bad_parameters_are_named():
         COF(3, n_jobs=0).fit(X)
     with pytest.raises(ValueError, match="n_samples=1 should be at least 2"):
         COF(3).fit(X[:1])
+
+
+@pytest.mark.parametrize("scale", [1e300, 1e160, 1e-20, 1e-300])
+@pytest.mark.parametrize("metric", ["euclidean", "manhattan", "cosine"])
+def test_extreme_scales_do_not_matter(seed, scale, metric):
+    rng = np.random.default_rng(seed)
+    X, new = rng.normal(size=(50, 3)), rng.normal(size=(5, 3))
+    plain = COF(8, metric=metric).fit(X)
+    scaled = COF(8, metric=metric).fit(scale * X)
+    np.testing.assert_allclose(scaled.outlier_scores_, plain.outlier_scores_, rtol=1e-9)
+    np.testing.assert_allclose(
+        scaled.score_samples(scale * new), plain.score_samples(new), rtol=1e-9
+    )
+
+
+@pytest.mark.parametrize("far", [1e16, 1e100])
+def test_a_far_row_does_not_change_the_scores_of_others(seed, far):
+    X = np.random.default_rng(seed).normal(size=(50, 3))
+    scores = COF(8).fit(np.vstack([X, np.full((1, 3), far)])).outlier_scores_
+    np.testing.assert_allclose(scores[:50], COF(8).fit(X).outlier_scores_, rtol=1e-9)
+    assert scores[50] == scores.max()
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-300])
+def test_new_rows_beyond_all_measure_are_strange(seed, scale):
+    X = scale * np.random.default_rng(seed).normal(size=(30, 3))
+    detector = COF(5).fit(X)
+    assert detector.predict(np.full((1, 3), 1e300)).tolist() == [-1]
+
+
+def test_cosine_finds_rows_of_one_direction_ordinary():
+    X = np.outer(np.arange(1.0, 11.0), [0.1, 0.2, 0.3])
+    for rows in (X, np.tile(X[:1], (10, 1)), 0 * X):
+        scores = COF(5, metric="cosine").fit(rows).outlier_scores_
+        assert scores.tolist() == [1.0] * 10

@@ -151,3 +151,34 @@ def test_bad_parameters_are_named():
         FastABOD(2).fit(X)
     with pytest.raises(ValueError, match="n_samples=3 should be at least 4: FastABOD"):
         FastABOD(3).fit(X[:3])
+
+
+@pytest.mark.parametrize("exponent", [-1000, -500, -30, 30, 110])
+def test_extreme_units_are_powers_of_two(seed, exponent):
+    """Within 2**120, the ABOF is that of X; beyond, that of X in other units."""
+    X = np.random.default_rng(seed).normal(size=(50, 3))
+    plain = FastABOD(8).fit(X).outlier_scores_
+    scaled = FastABOD(8).fit(np.ldexp(X, exponent)).outlier_scores_
+    powers = np.log2(scaled / plain) / 4
+    np.testing.assert_allclose(powers, powers[0], rtol=0, atol=1e-9)
+    if abs(exponent) < 115:
+        np.testing.assert_allclose(powers, -exponent)
+    else:
+        np.testing.assert_allclose(powers, np.round(powers), atol=1e-9)
+        assert abs(powers[0]) < 3
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e160, 1e300])
+def test_new_rows_are_scored_in_the_units_of_the_fit(seed, scale):
+    rng = np.random.default_rng(seed)
+    X, new = rng.normal(size=(50, 3)), rng.normal(size=(20, 3))
+    plain = FastABOD(8).fit(X).score_samples(new)
+    scaled = FastABOD(8).fit(scale * X).score_samples(scale * new)
+    np.testing.assert_allclose(scaled / scaled[0], plain / plain[0], rtol=1e-8)
+
+
+def test_a_far_row_does_not_change_the_scores_of_others(seed):
+    X = np.random.default_rng(seed).normal(size=(50, 3))
+    scores = FastABOD(8).fit(np.vstack([X, np.full((1, 3), 1e16)])).outlier_scores_
+    np.testing.assert_allclose(scores[:50], FastABOD(8).fit(X).outlier_scores_)
+    assert scores[50] == scores.max()

@@ -65,3 +65,44 @@ def test_bad_parameters_are_named():
         IForest(0).fit(X)
     with pytest.raises(ValueError, match="'max_samples' parameter of IForest"):
         IForest(max_samples="all").fit(X)
+
+
+@pytest.mark.parametrize("is_sparse", [False, True])
+@pytest.mark.parametrize("offset", [1e5, 1e9])
+def test_offsets_do_not_eat_digits(seed, offset, is_sparse):
+    """In single precision, rows about 1e9 are all equal."""
+    kind = sparse.csr_array if is_sparse else np.asarray
+    rng = np.random.default_rng(seed)
+    X, new = rng.normal(size=(60, 3)), rng.normal(size=(5, 3))
+    plain = IForest(20, random_state=seed).fit(X)
+    moved = IForest(20, random_state=seed).fit(kind(X + offset))
+    np.testing.assert_allclose(moved.outlier_scores_, plain.outlier_scores_, atol=0.02)
+    np.testing.assert_allclose(
+        moved.score_samples(kind(new + offset)), plain.score_samples(new), atol=0.02
+    )
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e-9, 1e50, 1e300])
+def test_the_scale_of_a_column_does_not_matter(seed, scale):
+    """Scikit-learn refuses large values and takes small ones as constant."""
+    rng = np.random.default_rng(seed)
+    X, new = rng.normal(size=(60, 3)), rng.normal(size=(5, 3))
+    scales = np.array([1.0, scale, 1.0])
+    plain = IForest(20, random_state=seed).fit(X)
+    for kind in (np.asarray, sparse.csr_array):
+        scaled = IForest(20, random_state=seed).fit(kind(X * scales))
+        np.testing.assert_allclose(
+            scaled.outlier_scores_, plain.outlier_scores_, atol=0.02
+        )
+        np.testing.assert_allclose(
+            scaled.score_samples(kind(new * scales)),
+            plain.score_samples(new),
+            atol=0.02,
+        )
+
+
+def test_new_rows_beyond_single_precision_are_beyond_all_others(seed):
+    X = np.random.default_rng(seed).normal(size=(60, 3))
+    detector = IForest(20, random_state=seed).fit(X)
+    far = detector.score_samples([[1e6] * 3, [1e300] * 3])
+    assert far[0] == far[1] <= detector.score_samples(X).min()

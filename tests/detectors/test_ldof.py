@@ -1,5 +1,7 @@
 """LDOF against the paper's definition, written out."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -140,3 +142,48 @@ def test_bad_parameters_are_named():
         LDOF(1).fit(X)
     with pytest.raises(ValueError, match="n_outliers=10 should be smaller than"):
         LDOF(3, n_outliers=10).fit(X)
+
+
+@pytest.mark.parametrize("scale", [1e300, 1e160, 1e-20, 1e-300])
+@pytest.mark.parametrize("metric", ["euclidean", "manhattan", "cosine"])
+def test_extreme_scales_do_not_matter(seed, scale, metric):
+    rng = np.random.default_rng(seed)
+    X, new = rng.normal(size=(50, 3)), rng.normal(size=(5, 3))
+    plain = LDOF(8, metric=metric).fit(X)
+    scaled = LDOF(8, metric=metric).fit(scale * X)
+    np.testing.assert_allclose(scaled.outlier_scores_, plain.outlier_scores_, rtol=1e-9)
+    np.testing.assert_allclose(
+        scaled.score_samples(scale * new), plain.score_samples(new), rtol=1e-9
+    )
+
+
+@pytest.mark.parametrize("far", [1e16, 1e100])
+def test_a_far_row_does_not_change_the_scores_of_others(seed, far):
+    X = np.random.default_rng(seed).normal(size=(50, 3))
+    scores = LDOF(8).fit(np.vstack([X, np.full((1, 3), far)])).outlier_scores_
+    np.testing.assert_allclose(scores[:50], LDOF(8).fit(X).outlier_scores_, rtol=1e-9)
+    assert scores[50] == scores.max()
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-300])
+def test_new_rows_beyond_all_measure_are_strange(seed, scale):
+    X = scale * np.random.default_rng(seed).normal(size=(30, 3))
+    detector = LDOF(5).fit(X)
+    assert detector.predict(np.full((1, 3), 1e300)).tolist() == [-1]
+
+
+def test_cosine_finds_rows_of_one_direction_ordinary():
+    X = np.outer(np.arange(1.0, 11.0), [0.1, 0.2, 0.3])
+    for rows in (X, np.tile(X[:1], (10, 1)), 0 * X):
+        scores = LDOF(5, metric="cosine").fit(rows).outlier_scores_
+        assert scores.tolist() == [1.0] * 10
+
+
+def test_cosine_needs_little_memory(seed):
+    """All distances of these rows would take 72 MB at once."""
+    X = np.random.default_rng(seed).normal(size=(3000, 9))
+    tracemalloc.start()
+    LDOF(5, metric="cosine", n_jobs=1).fit(X)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 40e6

@@ -1,11 +1,13 @@
 """LOF is scikit-learn's, with one answer for rows of the fit."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.neighbors import LocalOutlierFactor
 
-from corral.detectors import LOF
+from corral.detectors import LOF, _lof
 
 
 @pytest.mark.parametrize("metric", ["euclidean", "manhattan", "cosine"])
@@ -83,3 +85,55 @@ def test_bad_parameters_are_named():
         LOF(0).fit(X)
     with pytest.raises(ValueError, match="n_samples=1 should be at least 2: LOF"):
         LOF().fit(X[:1])
+
+
+@pytest.mark.parametrize("is_sparse", [False, True])
+@pytest.mark.parametrize("n_features", [3, 20], ids=["tree", "brute force"])
+def test_offsets_do_not_eat_digits(seed, n_features, is_sparse):
+    """Scikit-learn gives scores of 1e10 by brute force here."""
+    kind = sparse.csr_array if is_sparse else np.asarray
+    rng = np.random.default_rng(seed)
+    X, new = (rng.normal(size=(n, n_features)).round(6) for n in (60, 5))
+    plain, moved = LOF(7).fit(X), LOF(7).fit(kind(X + 1e8))
+    np.testing.assert_allclose(moved.outlier_scores_, plain.outlier_scores_, rtol=1e-6)
+    np.testing.assert_allclose(
+        moved.score_samples(kind(new + 1e8)), plain.score_samples(new), rtol=1e-6
+    )
+
+
+def test_large_constant_columns_change_nothing(seed):
+    X = np.random.default_rng(seed).normal(size=(60, 20))
+    padded = np.column_stack([X, np.full(60, 1e12)])
+    np.testing.assert_allclose(
+        LOF(7).fit(padded).outlier_scores_, LOF(7).fit(X).outlier_scores_, rtol=1e-9
+    )
+
+
+@pytest.mark.parametrize("scale", [1e300, 1e160, 1e-20, 1e-300])
+@pytest.mark.parametrize("metric", ["euclidean", "manhattan", "cosine"])
+def test_extreme_scales_do_not_matter(seed, scale, metric):
+    rng = np.random.default_rng(seed)
+    X, new = rng.normal(size=(50, 3)), rng.normal(size=(5, 3))
+    plain, scaled = LOF(8, metric=metric).fit(X), LOF(8, metric=metric).fit(scale * X)
+    np.testing.assert_allclose(scaled.outlier_scores_, plain.outlier_scores_, rtol=1e-7)
+    np.testing.assert_allclose(
+        scaled.score_samples(scale * new), plain.score_samples(new), rtol=1e-7
+    )
+
+
+def test_new_rows_beyond_all_measure_are_strange(seed):
+    X = np.random.default_rng(seed).normal(size=(30, 3))
+    for scale in (1.0, 1e-300):
+        detector = LOF(5).fit(scale * X)
+        assert detector.predict(np.full((1, 3), 1e300)).tolist() == [-1]
+
+
+def test_cosine_needs_little_memory(seed, monkeypatch):
+    """All distances of these rows would take 72 MB at once."""
+    monkeypatch.setattr(_lof, "_WORKING_MEMORY", 1)
+    X = np.random.default_rng(seed).normal(size=(3000, 3))
+    tracemalloc.start()
+    LOF(metric="cosine").fit(X)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 20e6

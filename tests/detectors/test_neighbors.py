@@ -5,8 +5,16 @@ import pytest
 from scipy import sparse
 from scipy.spatial.distance import cdist
 
-from corral.detectors import LDOF, _neighbors
-from corral.detectors._neighbors import Neighbors, RowBook, _distances_within, divide
+from corral.detectors import COF, LDOF, LOF, FastABOD, IForest, _neighbors
+from corral.detectors._neighbors import (
+    Neighbors,
+    RowBook,
+    _distances_within,
+    divide,
+    find_medians,
+    find_typical,
+    shift,
+)
 
 METRICS = {
     "euclidean": lambda x, y: np.linalg.norm(x - y),
@@ -177,3 +185,139 @@ def test_too_many_neighbors_are_reduced_with_a_warning():
 def test_too_few_rows_are_refused():
     with pytest.raises(ValueError, match="n_samples=2 should be at least 3: LDOF"):
         LDOF().fit(np.eye(2))
+
+
+class CountingNeighbors(Neighbors):
+    """Counts how many candidates are looked at."""
+
+    n_candidates = 0
+
+    def _search_block(self, X, n_candidates):
+        self.n_candidates += X.shape[0] * n_candidates
+        return super()._search_block(X, n_candidates)
+
+
+def count_candidates(X, **options):
+    neighbors = CountingNeighbors(X, 5, **options)
+    neighbors.of_training()
+    return neighbors.n_candidates
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "manhattan", "cosine"])
+@pytest.mark.parametrize("n_features", [3, 9], ids=["tree", "brute force"])
+@pytest.mark.parametrize("is_sparse", [False, True])
+def test_far_rows_offsets_and_scales_cost_no_candidates(
+    seed, metric, n_features, is_sparse
+):
+    X = np.random.default_rng(seed).normal(size=(300, n_features))
+    with_far_row = X.copy()
+    with_far_row[7] = 1e9
+    kind = sparse.csr_array if is_sparse else np.asarray
+    for rows in (X, with_far_row, X + 1e7, 1e-20 * X, 1e200 * X):
+        # Seven for each row, and more for a few that may have missed one.
+        assert count_candidates(kind(rows), metric=metric) < 300 * 7 * 1.5
+
+
+@pytest.mark.parametrize("n_features", [3, 9], ids=["tree", "brute force"])
+@pytest.mark.parametrize("far", [1e9, 1e20, 1e160])
+def test_neighbors_beside_far_rows_are_the_literal_ones(seed, n_features, far):
+    X = np.random.default_rng(seed).normal(size=(40, n_features))
+    expected = Neighbors(X, 6).of_training()
+    with_far_rows = np.vstack([X, np.full((3, n_features), far)])
+    with_far_rows[41:] *= [[1.5], [-2.0]]
+    neighbors = Neighbors(with_far_rows, 6)
+    found = neighbors.of_training()
+    np.testing.assert_array_equal(found.indices[:40], expected.indices)
+    np.testing.assert_allclose(
+        found.distances[:40] / neighbors.scale, expected.distances, rtol=1e-12
+    )
+    assert found.indices[40, 0] == 41
+
+
+def test_a_full_column_of_sparse_rows_is_centered(seed):
+    """Inner products of such rows have no digit of the other columns right."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(200, 30)) * (rng.random((200, 30)) < 0.1)
+    X[:, 3] = 1e7 + rng.normal(size=200)
+    check_training(X, 5, given=sparse.csr_array(X))
+    assert count_candidates(sparse.csr_array(X)) < 200 * 7 * 1.5
+
+
+@pytest.mark.parametrize("is_sparse", [False, True])
+@pytest.mark.parametrize("n_features", [3, 9], ids=["tree", "brute force"])
+def test_cosine_distances_of_parallel_rows_are_zero(seed, n_features, is_sparse):
+    rng = np.random.default_rng(seed)
+    rows = rng.normal(size=(3, n_features))
+    X = np.vstack([np.outer([1.0, 3.0, 0.1, 1e200, 1e-200], row) for row in rows])
+    neighbors = Neighbors(sparse.csr_array(X) if is_sparse else X, 4, metric="cosine")
+    found = neighbors.of_training()
+    assert (found.distances == 0).all()
+    assert (found.indices // 5 == np.arange(15)[:, None] // 5).all()
+    within = neighbors.map_blocks(
+        lambda rows, near, distances: neighbors.between(near).max(axis=(1, 2)), found
+    )
+    assert (within == 0).all()
+
+
+def test_cosine_distances_of_nearly_parallel_rows_keep_their_digits():
+    # The angle of (1, t) to (1, 0) is t, and the distance t**2 / 2.
+    X = np.array([[1.0, 0.0], [1.0, 1e-9], [1.0, 3e-9], [1.0, 1e-6]])
+    found = Neighbors(X, 3, metric="cosine").of_training()
+    assert found.indices[0].tolist() == [1, 2, 3]
+    np.testing.assert_allclose(found.distances[0], [5e-19, 4.5e-18, 5e-13], rtol=1e-6)
+
+
+@pytest.mark.parametrize("n_features", [3, 9], ids=["tree", "brute force"])
+def test_rows_of_zeros_are_at_a_right_angle_to_others(seed, n_features):
+    X = np.random.default_rng(seed).normal(size=(8, n_features))
+    X[[2, 5]] = 0.0
+    for given in (X, sparse.csr_array(X)):
+        neighbors = Neighbors(given, 3, metric="cosine")
+        found = neighbors.of_training()
+        place = neighbors.book.inverse[2]
+        assert found.indices[place, 0] == 5
+        assert found.distances[place, 0] == 0
+        np.testing.assert_allclose(found.distances[place, 1:], 1.0)
+
+
+def test_manhattan_distances_within_are_the_literal_ones(seed):
+    near = np.random.default_rng(seed).normal(size=(3, 7, 4))
+    computed = Neighbors(near[0], 2, metric="manhattan").between(near)
+    for each, distances in zip(near, computed, strict=True):
+        np.testing.assert_allclose(distances, cdist(each, each, "cityblock"))
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "manhattan", "cosine"])
+def test_dense_rows_are_found_among_sparse_ones_and_the_other_way(seed, metric):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(30, 4))
+    new = np.vstack([X[:3], rng.normal(size=(3, 4))])
+    for fitted, asked in ((X, sparse.csr_array(new)), (sparse.csr_array(X), new)):
+        detector = LDOF(5, metric=metric).fit(fitted)
+        np.testing.assert_allclose(
+            detector.score_samples(asked),
+            LDOF(5, metric=metric).fit(X).score_samples(new),
+        )
+
+
+def test_find_medians_of_sparse_rows_are_those_of_dense_ones(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(30, 12)) * (rng.random((30, 12)) < np.linspace(0, 1, 12))
+    # The median is between 0 and the least of the others.
+    X[:, 4] = np.repeat([0.0, 5.0], 15)
+    medians = np.median(X, axis=0)
+    np.testing.assert_array_equal(find_medians(sparse.csr_array(X)), medians)
+    np.testing.assert_array_equal(
+        shift(sparse.csr_array(X), medians).toarray(), X - medians
+    )
+
+
+def test_typical_lengths_are_the_median_of_those_above_zero():
+    assert find_typical(np.array([0.0, 0.0, 1.0, 3.0, 1e300])) == 3.0
+    assert find_typical(np.zeros(3)) == 1.0
+
+
+@pytest.mark.parametrize("detector", [LOF, COF, LDOF, FastABOD, IForest])
+def test_no_jobs_are_refused_in_the_same_words(detector):
+    with pytest.raises(ValueError, match="n_jobs=0 should be a number of threads"):
+        detector(n_jobs=0).fit(np.random.default_rng(0).normal(size=(30, 2)))

@@ -10,6 +10,7 @@ from corral.detectors._neighbors import (
     NeighborDetector,
     Neighborhoods,
     divide,
+    find_typical,
 )
 
 
@@ -81,8 +82,11 @@ class COF(NeighborDetector):
     Rows that are equal are neighbours at distance zero and get the same score. Where
     a row and its neighbours have chains of length zero, COF is 1. Where only the
     neighbours have, it is the chaining distance divided by the rounding error of the
-    largest one: a large number, but finite. Constant columns change nothing. Sparse
-    rows are searched by brute force and give the same scores.
+    median one: a large number, but finite. Constant columns and the scale of X change
+    nothing. Sparse rows are searched by brute force and give the same scores.
+
+    For "cosine", rows that are parallel up to rounding are at distance zero, and so
+    are two rows of zeros; a row of zeros is at distance 1 from all others.
 
     A row passed to ``predict`` that is equal to a row of the fit gets the score of
     that row. Any other is compared with its nearest rows of the fit.
@@ -129,8 +133,12 @@ class COF(NeighborDetector):
         self.metric = metric
         self.n_jobs = n_jobs
 
+    def _get_metric(self) -> str:
+        return self.metric
+
     def _fit_neighborhoods(self, found: Neighborhoods) -> np.ndarray:
         self._chaining = self._neighbors.map_blocks(self._chain, found)
+        self._typical = find_typical(self._chaining)
         return self._compare(self._chaining, found)
 
     def _score_neighborhoods(self, X, found: Neighborhoods) -> np.ndarray:
@@ -142,7 +150,7 @@ class COF(NeighborDetector):
     def _compare(self, chaining: np.ndarray, found: Neighborhoods) -> np.ndarray:
         places = self._neighbors.book.inverse[found.indices]
         of_neighbors = self._chaining[places].mean(axis=1)
-        return divide(chaining, of_neighbors, self._chaining.max())
+        return divide(chaining, of_neighbors, self._typical)
 
 
 def chain_sweep(nearest: np.ndarray, between: np.ndarray) -> np.ndarray:

@@ -8,6 +8,10 @@ import numpy as np
 from corral._sklearn_compat import Interval
 from corral.detectors._neighbors import NeighborDetector, Neighborhoods
 
+# Fourth powers of distances up to 2 to this power, and of their inverses, leave room
+# in float64 for rows that are a million times nearer or farther.
+_SAFE_EXPONENT = 120
+
 _LARGEST = float(np.finfo(np.float64).max)
 
 
@@ -72,7 +76,10 @@ class FastABOD(NeighborDetector):
     -----
     Outliers have a small ABOF, so ``score_samples``, where lower is stranger, is the
     ABOF itself. It spans many orders of magnitude: it goes with the inverse fourth
-    power of the distances.
+    power of the distances. Where the median distance to the neighbours is above 2**120
+    or below 2**-120 (about 1e36 and 1e-36), such powers may leave the range of float64,
+    and the ABOF is that of X divided by a power of two, the one near the median
+    distance.
 
     After the search for neighbours, the time is in proportion to
     ``n_samples * n_neighbors**2 * n_features`` and the memory to
@@ -129,20 +136,46 @@ class FastABOD(NeighborDetector):
         self.n_jobs = n_jobs
 
     def _fit_neighborhoods(self, found: Neighborhoods) -> np.ndarray:
-        abof = self._neighbors.map_blocks(angle_variances, found)
+        self._unit = choose_unit(found.distances, self._neighbors.scale)
+        abof = self._neighbors.map_blocks(self._vary, found)
         self._largest = float(np.max(abof, initial=0.0, where=~np.isnan(abof)))
         return self._finish(abof)
 
     def _score_neighborhoods(self, X, found: Neighborhoods) -> np.ndarray:
-        return self._finish(self._neighbors.map_blocks(angle_variances, found, X))
+        return self._finish(self._neighbors.map_blocks(self._vary, found, X))
+
+    def _vary(self, rows, near: np.ndarray, distances: np.ndarray) -> np.ndarray:
+        return angle_variances(rows, near, distances, self._unit)
 
     def _finish(self, abof: np.ndarray) -> np.ndarray:
         # Not the negative, so that zero stays zero.
         return 0.0 - np.where(np.isnan(abof), self._largest, abof)
 
 
+def choose_unit(distances: np.ndarray, scale: float) -> float:
+    """Return the length that distances are measured in, a power of two.
+
+    Parameters
+    ----------
+    distances : ndarray of shape (n_rows, n_neighbors)
+    scale : float
+        What rows were multiplied by before distances were taken.
+
+    Returns
+    -------
+    unit : float
+        ``scale``, which undoes it, unless the median distance is extreme.
+    """
+    apart = distances[distances > 0]
+    if len(apart) == 0:
+        return scale
+    exponent = int(np.frexp(np.median(apart))[1])
+    is_extreme = abs(exponent - int(np.frexp(scale)[1])) > _SAFE_EXPONENT
+    return float(np.ldexp(1.0, exponent)) if is_extreme else scale
+
+
 def angle_variances(
-    rows: np.ndarray, near: np.ndarray, distances: np.ndarray
+    rows: np.ndarray, near: np.ndarray, distances: np.ndarray, length: float = 1.0
 ) -> np.ndarray:
     """Return the angle-based outlier factors of a block of rows.
 
@@ -152,6 +185,8 @@ def angle_variances(
     near : ndarray of shape (n_rows, n_neighbors, n_columns)
         Their neighbours.
     distances : ndarray of shape (n_rows, n_neighbors)
+    length : float, default=1.0
+        The length that counts as one.
 
     Returns
     -------
@@ -180,6 +215,7 @@ def angle_variances(
     products -= mean[:, None, None]
     products *= products
     variance = np.einsum("ijk,ijk->i", weights, products) / total
+    unit /= length
     with np.errstate(over="ignore", divide="ignore"):
         scaled = np.minimum(variance / unit**2 / unit**2, _LARGEST)
     abof[usable] = scaled[usable]

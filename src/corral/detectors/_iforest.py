@@ -4,10 +4,23 @@ from numbers import Integral, Real
 from typing import ClassVar
 
 import numpy as np
+from scipy import sparse
 from sklearn.ensemble import IsolationForest
 
 from corral._sklearn_compat import Interval, StrOptions
+from corral._threads import _count_threads
 from corral.detectors._base import Detector
+from corral.detectors._neighbors import (
+    as_kind,
+    choose_scale,
+    find_offsets,
+    limit,
+    shift,
+)
+
+# Values beyond 2 to this power are scaled: scikit-learn's trees work in single
+# precision, which ends at 2**128, and take differences of values.
+_LARGE_EXPONENT = 120
 
 
 class IForest(Detector):
@@ -73,6 +86,14 @@ class IForest(Detector):
     scored in the same way. Scikit-learn warns if ``max_samples`` is above
     ``n_samples``, and takes all rows.
 
+    Scikit-learn's trees see rows in single precision and take a column with values
+    less than 1e-7 apart as constant. So a column whose median is more than 1000 times
+    its median deviation is shifted by the median first. A column whose values are all
+    below 2**-20 (about 1e-6) after that, or one of them above 2**120, is
+    multiplied by a power of two. Cuts are uniform between the least and the largest
+    value of a column, so neither changes what they are, up to rounding. Other columns
+    are as scikit-learn would have them, and scores are equal to its own.
+
     References
     ----------
     .. [1] F. T. Liu, K. M. Ting and Z.-H. Zhou, "Isolation Forest", ICDM 2008,
@@ -133,6 +154,14 @@ class IForest(Detector):
         self.random_state = random_state
 
     def _fit(self, X) -> np.ndarray:
+        # Refuses 0 in the words that other detectors use.
+        _count_threads(self.n_jobs, 1)
+        X = X.astype(np.float64)
+        self._is_sparse = sparse.issparse(X)
+        self._offsets = find_offsets(X)
+        self._scales = np.array(
+            [choose_scale(x, _LARGE_EXPONENT) for x in self._sizes(X)]
+        )
         self.estimator_ = IsolationForest(
             n_estimators=self.n_estimators,
             max_samples=self.max_samples,
@@ -140,8 +169,28 @@ class IForest(Detector):
             bootstrap=self.bootstrap,
             n_jobs=self.n_jobs,
             random_state=self.random_state,
-        ).fit(X)
+        ).fit(self._place(X))
         return self._score(X)
 
     def _score(self, X) -> np.ndarray:
-        return -self.estimator_.score_samples(X)
+        return -self.estimator_.score_samples(self._place(X))
+
+    def _sizes(self, X) -> np.ndarray:
+        """Return the largest size of each column, once it is shifted."""
+        with np.errstate(over="ignore"):
+            shifted = shift(X, self._offsets)
+        sizes = abs(shifted).max(axis=0)
+        sizes = sizes.toarray().ravel() if self._is_sparse else sizes
+        return np.minimum(sizes, np.finfo(np.float64).max)
+
+    def _place(self, X):
+        """Return rows as scikit-learn gets them."""
+        X = as_kind(X, is_sparse=self._is_sparse).astype(np.float64)
+        with np.errstate(over="ignore"):
+            X = shift(X, self._offsets)
+            if self._is_sparse:
+                X.data *= self._scales[X.indices]
+            else:
+                X *= self._scales
+        # What is beyond all rows of the fit stays so, within single precision.
+        return limit(X, 2.0 ** (_LARGE_EXPONENT + 1))

@@ -11,6 +11,7 @@ from corral.detectors._neighbors import (
     NeighborDetector,
     Neighborhoods,
     divide,
+    find_typical,
 )
 
 
@@ -71,11 +72,14 @@ class LDOF(NeighborDetector):
     rows at a time. Of rows at equal distance, the first ones are neighbours.
 
     Rows that are equal are neighbours at distance zero and get the same score. Where
-    a row and its neighbours all coincide, LDOF is 1, what it is on average for rows
-    that are drawn alike. Where only the neighbours coincide, it is the mean distance
-    divided by the rounding error of the largest one: a large number, but finite.
-    Constant columns change nothing. Sparse rows are searched by brute force and give
-    the same scores. A fit needs three rows.
+    a row and its neighbours all coincide, LDOF is 1, as for a row that is as far from
+    its neighbours as they are from each other. Where only the neighbours coincide, it
+    is the mean distance divided by the rounding error of the median one: a large
+    number, but finite. Constant columns and the scale of X change nothing. Sparse rows
+    are searched by brute force and give the same scores. A fit needs three rows.
+
+    For "cosine", rows that are parallel up to rounding are at distance zero, and so
+    are two rows of zeros; a row of zeros is at distance 1 from all others.
 
     A row passed to ``predict`` that is equal to a row of the fit gets the score of
     that row. Any other is compared with its nearest rows of the fit.
@@ -126,8 +130,11 @@ class LDOF(NeighborDetector):
         self.metric = metric
         self.n_jobs = n_jobs
 
+    def _get_metric(self) -> str:
+        return self.metric
+
     def _fit_neighborhoods(self, found: Neighborhoods) -> np.ndarray:
-        self._largest = float(found.distances.mean(axis=1).max())
+        self._typical = find_typical(found.distances.mean(axis=1))
         return self._compare(found, self._neighbors.map_blocks(self._spread, found))
 
     def _score_neighborhoods(self, X, found: Neighborhoods) -> np.ndarray:
@@ -139,4 +146,4 @@ class LDOF(NeighborDetector):
         return self._neighbors.between(near).sum(axis=(1, 2)) / (k * (k - 1))
 
     def _compare(self, found: Neighborhoods, spread: np.ndarray) -> np.ndarray:
-        return divide(found.distances.mean(axis=1), spread, self._largest)
+        return divide(found.distances.mean(axis=1), spread, self._typical)

@@ -4,11 +4,31 @@ from numbers import Integral
 from typing import ClassVar
 
 import numpy as np
+from scipy import sparse
+from sklearn import config_context
 from sklearn.neighbors import LocalOutlierFactor
 
 from corral._sklearn_compat import Interval, StrOptions
+from corral._threads import _count_threads
 from corral.detectors._base import Detector
-from corral.detectors._neighbors import METRICS, RowBook, count_neighbors, recall
+from corral.detectors._neighbors import (
+    FAR,
+    METRICS,
+    RowBook,
+    as_kind,
+    choose_scale,
+    count_neighbors,
+    find_offsets,
+    level_rows,
+    limit,
+    measure_size,
+    recall,
+    shift,
+)
+
+# MiB that scikit-learn's search may take for distances where it computes them in
+# blocks of rows, as for "cosine".
+_WORKING_MEMORY = 64
 
 
 class LOF(Detector):
@@ -73,6 +93,14 @@ class LOF(Detector):
     finite density; it warns where that happens. Constant columns change nothing.
     Sparse rows are searched by brute force and give the same scores.
 
+    Scikit-learn gets the rows in double precision. Except for "cosine", a column whose
+    median is more than 1000 times its median deviation is shifted by the median,
+    because squared distances would lose their digits to such an offset. If all values
+    are less than 2**-20 (about 1e-6) from the medians, or one is more than 2**480
+    (about 3e144), X is multiplied by a power of two, because of the 1e-10 and because
+    squares would be infinite. LOF depends on neither; ``estimator_`` knows the rows as
+    they are then.
+
     Rows that are equal get the score of the first of them. A row passed to ``predict``
     that is equal to a row of the fit gets the score of that row; scikit-learn would
     take the row of the fit as its nearest neighbour. Any other row is compared with
@@ -123,14 +151,22 @@ class LOF(Detector):
         self.n_jobs = n_jobs
 
     def _fit(self, X) -> np.ndarray:
+        # Refuses 0 in the words that other detectors use.
+        _count_threads(self.n_jobs, 1)
         self.n_neighbors_ = count_neighbors(self, X.shape[0], fewest=1)
+        X = X.astype(np.float64)
         self._book = RowBook(X)
-        self.estimator_ = LocalOutlierFactor(
+        self._is_sparse = sparse.issparse(X)
+        self._offsets = find_offsets(X)
+        self._scale = choose_scale(measure_size(X))
+        lof = LocalOutlierFactor(
             n_neighbors=self.n_neighbors_,
             metric=self.metric,
             novelty=True,
             n_jobs=self.n_jobs,
-        ).fit(X)
+        )
+        with config_context(working_memory=_WORKING_MEMORY):
+            self.estimator_ = lof.fit(self._place(X))
         scores = -self.estimator_.negative_outlier_factor_
         self._scores = scores[self._book.firsts]
         return self._scores[self._book.inverse]
@@ -139,4 +175,13 @@ class LOF(Detector):
         return recall(self._book, self._scores, X, self._score_new)
 
     def _score_new(self, X) -> np.ndarray:
-        return -self.estimator_.score_samples(X)
+        with config_context(working_memory=_WORKING_MEMORY):
+            return -self.estimator_.score_samples(self._place(X))
+
+    def _place(self, X):
+        """Return rows as scikit-learn gets them."""
+        X = as_kind(X, is_sparse=self._is_sparse).astype(np.float64)
+        if self.metric == "cosine":
+            return level_rows(X)
+        with np.errstate(over="ignore"):
+            return limit(shift(X, self._offsets) * self._scale, FAR)

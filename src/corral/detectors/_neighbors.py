@@ -10,7 +10,6 @@ from typing import ClassVar
 
 import numpy as np
 from scipy import sparse
-from sklearn.metrics import pairwise_distances
 from sklearn.neighbors import NearestNeighbors
 
 from corral._sklearn_compat import Interval
@@ -21,8 +20,10 @@ from corral.detectors._base import Detector
 # parameter.
 METRICS = frozenset({"euclidean", "manhattan", "cosine"})
 
-# A tree finds neighbours sooner in up to so many columns, brute force in more: with 50
-# neighbours among 20,000 rows in half the time for 8 columns, in a quarter for 9.
+# A tree is the faster search in few columns, brute force in many. For 50 neighbours
+# among 20,000 rows, a tree takes 0.4 times as long as brute force in 4 columns, 0.7 in
+# 5, 1.4 in 6 and 2.6 in 8. Six and not five, because the time of brute force grows
+# faster with the number of rows: large data gain most from a tree.
 _TREE_COLUMNS = 6
 
 # What the arrays of one block of rows may take, for each thread. From 2 to 8 MB the
@@ -39,6 +40,22 @@ _CANDIDATE_BYTES = 64
 # where they are below this share of the squared lengths; above it, four of sixteen
 # digits are lost at most.
 _CLOSE = 1e-4
+
+# Unit rows that are closer than this differ by the rounding of their lengths only.
+_PARALLEL = 1e-14
+
+# Rows are scaled where the largest size is beyond 2**_LARGE_EXPONENT, so that squares
+# and sums of them are finite, and where it is below 2**_SMALL_EXPONENT. The first is
+# close to the limit of float64 and not near 1: rows beside one huge row must not
+# vanish.
+_LARGE_EXPONENT = 480
+_SMALL_EXPONENT = -20
+
+# Rows that are scored may be farther away still. No value is taken as larger than this.
+FAR = 2.0**500
+
+# A column is shifted by its median where that is so many times its median deviation.
+_LARGE_OFFSET = 1e3
 
 _EPS = float(np.finfo(np.float64).eps)
 _LARGEST = float(np.finfo(np.float64).max)
@@ -74,6 +91,7 @@ class RowBook:
     """
 
     def __init__(self, X) -> None:
+        self._is_sparse = sparse.issparse(X)
         self._places: dict[bytes, int] = {}
         places = self._places
         numbers = (places.setdefault(key, len(places)) for key in _digest(X))
@@ -82,6 +100,7 @@ class RowBook:
 
     def find(self, X) -> np.ndarray:
         """Return which distinct row each row is equal to, -1 for none."""
+        X = as_kind(X, is_sparse=self._is_sparse)
         found = (self._places.get(key, -1) for key in _digest(X))
         return np.fromiter(found, dtype=np.intp, count=X.shape[0])
 
@@ -90,9 +109,14 @@ class Neighbors:
     """The nearest neighbours among training rows, and the distances between them.
 
     Neighbours are the first ``n_neighbors`` rows by (distance, index). Rows that are
-    equal are neighbours at distance zero; a training row is no neighbour of its own.
+    equal are neighbours at distance zero; a training row is not its own neighbour.
     The search runs over distinct rows, so that a row which occurs a thousand times
     costs no more than one.
+
+    The points are the rows times a power of two, 1 unless values are huge or tiny. For
+    "cosine" they are the rows divided by their lengths, and the cosine distance is half
+    the squared distance of points: neighbours are the same, and no digits are lost
+    between rows that are nearly parallel.
 
     Parameters
     ----------
@@ -108,6 +132,8 @@ class Neighbors:
     ----------
     book : RowBook
     n_neighbors : int
+    scale : float
+        What rows are multiplied by. Distances are those of the multiplied rows.
     """
 
     def __init__(
@@ -117,26 +143,33 @@ class Neighbors:
         self.n_neighbors = n_neighbors
         self._metric = metric
         self._n_jobs = n_jobs
-        self._distinct = X[self.book.firsts].astype(np.float64)
+        self._is_sparse = sparse.issparse(X)
+        self.scale = 1.0 if metric == "cosine" else choose_scale(measure_size(X))
+        self._distinct = self._place(X[self.book.firsts])
         # No row needs more of its equals than there are places, beside itself.
         self._members = _Members(self.book.inverse, n_neighbors + 1)
-        # A search by inner products loses digits to what all rows have in common.
-        is_centered = metric == "euclidean" and not sparse.issparse(X)
-        self._center = self._distinct.mean(axis=0) if is_centered else None
-        points = self._shift(self._distinct)
-        self._largest_norm = _squared_norms(points).max()
-        algorithm = "auto" if X.shape[1] <= _TREE_COLUMNS else "brute"
-        self._search = NearestNeighbors(metric=metric, algorithm=algorithm).fit(points)
+        is_brute = self._is_sparse or X.shape[1] > _TREE_COLUMNS
+        # Brute force computes squared distances as |x|^2 + |y|^2 - 2 x.y.
+        self._by_products = is_brute and metric != "manhattan"
+        # It loses digits to what all rows have in common. Medians, as one far row must
+        # not move the origin away from the others.
+        self._center = find_medians(self._distinct) if self._by_products else None
+        self._search = NearestNeighbors(
+            metric="manhattan" if metric == "manhattan" else "euclidean",
+            algorithm="brute" if is_brute else "kd_tree",
+        ).fit(self._shift(self._distinct))
 
     def of_training(self) -> Neighborhoods:
         """Return the neighbours of the distinct training rows, in their order."""
-        n_distinct = self._distinct.shape[0]
-        return self._find(self._distinct, np.arange(n_distinct), self.n_neighbors + 2)
+        own = np.arange(self._distinct.shape[0])
+        found = self._find(self._distinct, own, self.n_neighbors + 2)
+        return Neighborhoods(found.indices, self._convert(found.distances))
 
     def of_new(self, X) -> Neighborhoods:
-        """Return the neighbours of rows that are no training rows."""
-        X = X.astype(np.float64)
-        return self._find(X, np.full(X.shape[0], -1), self.n_neighbors + 1)
+        """Return the neighbours of rows that are not training rows."""
+        own = np.full(X.shape[0], -1)
+        found = self._find(self._place_new(X), own, self.n_neighbors + 1)
+        return Neighborhoods(found.indices, self._convert(found.distances))
 
     def map_blocks(
         self, function: Callable[..., np.ndarray], found: Neighborhoods, X=None
@@ -146,8 +179,8 @@ class Neighbors:
         Parameters
         ----------
         function : callable
-            Called with the rows of a block, the coordinates of their neighbours and
-            the distances to them, of shapes (n_rows, n_columns), (n_rows, n_neighbors,
+            Called with the points of a block, the points of their neighbours and the
+            distances to them, of shapes (n_rows, n_columns), (n_rows, n_neighbors,
             n_columns) and (n_rows, n_neighbors). Sparse rows come as dense ones of
             those columns that are in use in the block.
         found : Neighborhoods
@@ -159,7 +192,7 @@ class Neighbors:
         -------
         values : ndarray of shape (n_rows,)
         """
-        X = self._distinct if X is None else X.astype(np.float64)
+        X = self._distinct if X is None else self._place_new(X)
         values = np.empty(X.shape[0])
         # Four arrays over pairs of neighbours and three of coordinates.
         row_bytes = 8 * self.n_neighbors * (4 * self.n_neighbors + 3 * X.shape[1])
@@ -187,12 +220,12 @@ class Neighbors:
         -------
         distances : ndarray of shape (n_rows, n_neighbors, n_neighbors)
         """
-        if self._metric == "euclidean":
-            return _distances_within(near)
-        return np.stack([pairwise_distances(row, metric=self._metric) for row in near])
+        if self._metric == "manhattan":
+            return _manhattan_within(near)
+        return self._convert(_distances_within(near))
 
     def _find(self, X, own: np.ndarray, n_candidates: int) -> Neighborhoods:
-        """Find neighbours of rows; ``own`` is the distinct row that each is, or -1.
+        """Find neighbours of points; ``own`` is the distinct row that each is, or -1.
 
         One candidate more than needed shows whether rows that were not looked at may
         be as near as the last neighbour. Where so, twice as many are looked at.
@@ -204,7 +237,7 @@ class Neighbors:
         row_bytes = _CANDIDATE_BYTES * n_candidates * int(self._members.counts.max())
         for block in _cut(X.shape[0], _SEARCH_BYTES // row_bytes):
             rows, mine = X[block], own[block]
-            places, away = self._search_block(rows, mine, n_candidates)
+            places, away = self._search_block(rows, n_candidates)
             chosen = self._choose(places, away, mine)
             last = chosen.distances[:, -1]
             is_open = away.max(axis=1) <= self._widen(last, rows)
@@ -215,34 +248,44 @@ class Neighbors:
             indices[block], distances[block] = chosen.indices, chosen.distances
         return Neighborhoods(indices, distances)
 
-    def _search_block(
-        self, X, own: np.ndarray, n_candidates: int
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def _search_block(self, X, n_candidates: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the nearest distinct rows, unordered, and how far away they are."""
         with use_threads(self._n_jobs) as threads:
             self._search.set_params(n_jobs=threads.n_threads)
             away, places = self._search.kneighbors(self._shift(X), n_candidates)
-        if self._metric == "euclidean":
+        if self._metric != "manhattan":
             row_bytes = 16 * n_candidates * _count_columns(X)
             for block in _cut(X.shape[0], _BLOCK_BYTES // row_bytes):
                 away[block] = _measure(X[block], self._distinct, places[block])
-        # Other metrics may give a row a small distance to itself.
-        away[places == own[:, None]] = 0.0
+        if self._metric == "cosine":
+            away[away < _PARALLEL] = 0.0
         return places, away
 
     def _choose(
         self, places: np.ndarray, away: np.ndarray, own: np.ndarray
     ) -> Neighborhoods:
         """Choose the first training rows by (distance, index) from distinct rows."""
-        n_neighbors = self.n_neighbors
         if self._members.counts.max() == 1:
-            # Distinct rows are numbered in the order of the rows.
-            away = np.where(places == own[:, None], np.inf, away)
-            order = np.lexsort((places, away))[:, :n_neighbors]
-            chosen = np.take_along_axis(places, order, axis=1)
-            return Neighborhoods(
-                self.book.firsts[chosen], np.take_along_axis(away, order, axis=1)
-            )
+            return self._choose_single(places, away, own)
+        return self._choose_members(places, away, own)
+
+    def _choose_single(
+        self, places: np.ndarray, away: np.ndarray, own: np.ndarray
+    ) -> Neighborhoods:
+        """Choose where no two training rows are equal."""
+        # Distinct rows are numbered in the order of the rows.
+        away = np.where(places == own[:, None], np.inf, away)
+        order = np.lexsort((places, away))[:, : self.n_neighbors]
+        chosen = np.take_along_axis(places, order, axis=1)
+        return Neighborhoods(
+            self.book.firsts[chosen], np.take_along_axis(away, order, axis=1)
+        )
+
+    def _choose_members(
+        self, places: np.ndarray, away: np.ndarray, own: np.ndarray
+    ) -> Neighborhoods:
+        """Choose where a distinct row may stand for several training rows."""
+        n_neighbors = self.n_neighbors
         counts = self._members.counts[places] - (places == own[:, None])
         order = np.argsort(away, axis=1)
         reached = np.cumsum(np.take_along_axis(counts, order, axis=1), axis=1)
@@ -262,16 +305,37 @@ class Neighbors:
         chosen = order[starts[:, None] + np.arange(n_neighbors)]
         return Neighborhoods(member[chosen], distance[chosen])
 
-    def _shift(self, X):
-        return X if self._center is None else X - self._center
+    def _place(self, X):
+        """Return the points of rows, of the kind that the training rows are of."""
+        X = as_kind(X, is_sparse=self._is_sparse).astype(np.float64, copy=False)
+        if self._metric == "cosine":
+            return _to_unit(X)
+        return X if self.scale == 1 else X * self.scale
 
-    def _widen(self, distances: np.ndarray, X) -> np.ndarray:
+    def _place_new(self, X):
+        with np.errstate(over="ignore"):
+            points = self._place(X)
+        return limit(points, max(FAR, 2 * float(abs(self._distinct).max())))
+
+    def _shift(self, points):
+        return points if self._center is None else shift(points, self._center)
+
+    def _convert(self, distances: np.ndarray) -> np.ndarray:
+        """Turn distances of points into those of the metric."""
+        if self._metric != "cosine":
+            return distances
+        return np.where(distances < _PARALLEL, 0.0, distances**2 / 2)
+
+    def _widen(self, distances: np.ndarray, points) -> np.ndarray:
         """Return distances up to which the search may have missed a nearer row."""
-        if self._metric != "euclidean":
-            return distances * (1 + 1e-9) + 1e-14
-        # The search may compute squared distances as |x|^2 + |y|^2 - 2 x.y.
-        norms = _squared_norms(self._shift(X)) + self._largest_norm
-        return np.sqrt(distances**2 * (1 + 1e-12) + 32 * _EPS * norms)
+        if not self._by_products:
+            return distances * (1 + 1e-12)
+        # The error of |x|^2 + |y|^2 - 2 x.y is at most 32 eps (|x|^2 + |y|^2). Where
+        # |y| < 2 |x|, that is below 160 eps |x|^2. Elsewhere the distance is at least
+        # |y| / 2, and the error is below 160 eps times its square. So other rows, be
+        # they as far away as they may, do not come in.
+        norms = _squared_norms(self._shift(points))
+        return np.sqrt(distances**2 * (1 + 1e-12) + 160 * _EPS * norms)
 
 
 class _Members:
@@ -308,20 +372,24 @@ class NeighborDetector(Detector):
     # The fewest neighbours that the score is defined for.
     _fewest_neighbors = 1
 
+    def _get_metric(self) -> str:
+        """Return the metric of the search; for detectors with that parameter, it."""
+        return "euclidean"
+
     @abstractmethod
     def _fit_neighborhoods(self, found: Neighborhoods) -> np.ndarray:
         """Return the scores of the distinct training rows."""
 
     @abstractmethod
     def _score_neighborhoods(self, X, found: Neighborhoods) -> np.ndarray:
-        """Return the scores of rows that are no training rows."""
+        """Return the scores of rows that are not training rows."""
 
     def _fit(self, X) -> np.ndarray:
         self.n_neighbors_ = count_neighbors(self, X.shape[0], self._fewest_neighbors)
         self._neighbors = Neighbors(
             X,
             self.n_neighbors_,
-            metric=getattr(self, "metric", "euclidean"),
+            metric=self._get_metric(),
             n_jobs=self.n_jobs,
         )
         self._scores = self._fit_neighborhoods(self._neighbors.of_training())
@@ -332,6 +400,126 @@ class NeighborDetector(Detector):
 
     def _score_new(self, X) -> np.ndarray:
         return self._score_neighborhoods(X, self._neighbors.of_new(X))
+
+
+def as_kind(X, *, is_sparse: bool):
+    """Return rows as CSR or as an array, whichever is asked for."""
+    if sparse.issparse(X) == is_sparse:
+        return X
+    return sparse.csr_array(X) if is_sparse else X.toarray()
+
+
+def find_medians(X) -> np.ndarray:
+    """Return the median of each column, of an array or of sparse rows."""
+    if not sparse.issparse(X):
+        return np.median(X, axis=0)
+    medians = np.zeros(X.shape[1])
+    full, values = _take_full_columns(X)
+    medians[full] = np.median(values, axis=0)
+    return medians
+
+
+def find_offsets(X) -> np.ndarray:
+    """Return the median of each column whose spread is tiny beside it, else 0."""
+    if not sparse.issparse(X):
+        medians = np.median(X, axis=0)
+        with np.errstate(over="ignore"):
+            spreads = np.median(np.abs(X - medians), axis=0)
+        return np.where(np.abs(medians) / _LARGE_OFFSET > spreads, medians, 0.0)
+    offsets = np.zeros(X.shape[1])
+    full, values = _take_full_columns(X)
+    offsets[full] = find_offsets(values)
+    return offsets
+
+
+def _take_full_columns(X) -> tuple[np.ndarray, np.ndarray]:
+    """Return which columns have half of their values or more stored, and these.
+
+    The median of the others is 0. As an array, these take no more than twice the
+    memory of their values.
+    """
+    stored = np.bincount(X.indices, minlength=X.shape[1])
+    full = np.flatnonzero(2 * stored >= X.shape[0])
+    return full, X[:, full].toarray()
+
+
+def shift(X, offsets: np.ndarray):
+    """Return rows minus ``offsets``, of the kind that they are of."""
+    if not sparse.issparse(X):
+        return X - offsets
+    if not offsets.any():
+        return X
+    ones = sparse.csr_array(np.ones((X.shape[0], 1)))
+    return (X - ones @ sparse.csr_array(offsets[None, :])).tocsr()
+
+
+def measure_size(X) -> float:
+    """Return the largest distance of a value from the median of its column."""
+    X = X.astype(np.float64, copy=False)
+    with np.errstate(over="ignore"):
+        shifted = shift(X, find_medians(X))
+    values = shifted.data if sparse.issparse(X) else shifted
+    return min(float(np.abs(values).max(initial=0.0)), _LARGEST)
+
+
+def limit(X, bound: float):
+    """Return rows with values beyond plus or minus ``bound`` brought back to it."""
+    if not sparse.issparse(X):
+        return np.clip(X, -bound, bound)
+    X = X.copy()
+    X.data = np.clip(X.data, -bound, bound)
+    return X
+
+
+def choose_scale(size: float, large: int = _LARGE_EXPONENT) -> float:
+    """Return the power of two that brings a size into range; 1 if it is."""
+    if size == 0:
+        return 1.0
+    exponent = int(np.frexp(size)[1])
+    if exponent > large:
+        return float(np.ldexp(1.0, large - exponent))
+    # The scale itself has to be a number of float64.
+    return (
+        float(np.ldexp(1.0, min(-exponent, 1000)))
+        if exponent < _SMALL_EXPONENT
+        else 1.0
+    )
+
+
+def level_rows(X):
+    """Return rows times powers of two, each of size 1/2 to 1; zeros stay zeros.
+
+    Parameters
+    ----------
+    X : ndarray or CSR of shape (n_rows, n_features), float64
+
+    Returns
+    -------
+    rows : the same kind, a new one
+    """
+    if not sparse.issparse(X):
+        return np.ldexp(X, -np.frexp(np.abs(X).max(axis=1, keepdims=True))[1])
+    rows = X.copy()
+    sizes = abs(X).max(axis=1).toarray().ravel()
+    rows.data = np.ldexp(X.data, np.repeat(-np.frexp(sizes)[1], np.diff(X.indptr)))
+    return rows
+
+
+def _to_unit(X):
+    """Return rows of length one, with one more column for rows of zeros.
+
+    That column is 1 for them and 0 for others: rows of zeros have no direction, and
+    are as far from every other row as a row at a right angle.
+    """
+    rows = level_rows(X)
+    lengths = np.sqrt(_squared_norms(rows))
+    is_zero = lengths == 0
+    lengths[is_zero] = 1.0
+    if sparse.issparse(rows):
+        rows.data /= np.repeat(lengths, np.diff(rows.indptr))
+        column = sparse.csr_array(is_zero[:, None].astype(np.float64))
+        return sparse.hstack([rows, column], format="csr")
+    return np.column_stack([rows / lengths[:, None], is_zero])
 
 
 def recall(
@@ -379,17 +567,26 @@ def count_neighbors(detector: Detector, n_samples: int, fewest: int) -> int:
     return n_samples - 1
 
 
-def divide(lengths: np.ndarray, others: np.ndarray, largest: float) -> np.ndarray:
+def divide(lengths: np.ndarray, others: np.ndarray, typical: float) -> np.ndarray:
     """Return ``lengths / others``, finite where rows coincide.
 
-    Where both are zero, the result is 1. Elsewhere ``others`` are taken as at least the
-    rounding error of ``largest``, so that a length without anything to compare it with
-    gives a large number that still grows with the length.
+    Where both are zero, the result is 1. Where only ``others`` are, they are taken as
+    the rounding error of ``typical``, so that a length without anything to compare it
+    with gives a large number that still grows with the length.
     """
-    floor = _EPS * (largest or 1.0)
-    with np.errstate(over="ignore"):
-        ratios = np.minimum(lengths / np.maximum(others, floor), _LARGEST)
+    others_or_error = np.where(others > 0, others, _EPS * typical)
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        ratios = np.minimum(lengths / others_or_error, _LARGEST)
     return np.where((lengths == 0) & (others == 0), 1.0, ratios)
+
+
+def find_typical(lengths: np.ndarray) -> float:
+    """Return the median of the lengths above zero, 1 if there is none.
+
+    Not the largest: one far row must not make all others look alike.
+    """
+    above = lengths[lengths > 0]
+    return float(np.median(above)) if len(above) else 1.0
 
 
 def _digest(X) -> Iterator[bytes]:
@@ -476,6 +673,17 @@ def _distances_within(points: np.ndarray) -> np.ndarray:
         _measure_again(squares, points, is_close)
     squares[:, diagonal, diagonal] = 0.0
     return np.sqrt(squares, out=squares)
+
+
+def _manhattan_within(points: np.ndarray) -> np.ndarray:
+    """Return the sums of absolute differences between the points of each set."""
+    n_sets, n_points, n_columns = points.shape
+    sums = np.zeros((n_sets, n_points, n_points))
+    for column in range(n_columns):
+        values = points[:, :, column]
+        differences = values[:, :, None] - values[:, None, :]
+        sums += np.abs(differences, out=differences)
+    return sums
 
 
 def _measure_again(
