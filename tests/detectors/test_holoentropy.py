@@ -1,6 +1,7 @@
 """Holoentropy: the outlier factor, what it says of the entropy, and categories."""
 
 import math
+import tracemalloc
 import warnings
 from collections import Counter
 
@@ -233,6 +234,36 @@ def test_whole_numbers_are_categories_as_floats_too():
     np.testing.assert_array_equal(Holoentropy().fit(X * 1.0).outlier_scores_, whole)
 
 
+@pytest.mark.parametrize(
+    ("dtype", "size"), [(np.float64, 1e17), (np.float64, 1e300), (np.float32, 1e10)]
+)
+def test_large_floats_are_measured_though_they_are_whole(dtype, size):
+    X = np.random.default_rng(0).normal(size, size / 10, (200, 1)).astype(dtype)
+    X[0] = 3 * size
+    assert np.array_equal(X, np.rint(X))
+    detector = Holoentropy(n_outliers=1).fit(X)
+    assert len(detector.category_counts_[0]) <= 10
+    assert np.flatnonzero(detector.labels_ == -1).tolist() == [0]
+
+
+def test_whole_numbers_below_the_limit_are_categories():
+    X = (2.0**53 - np.arange(1, 13))[:, None]
+    assert Holoentropy().fit(X).bins_ == [None]
+    assert Holoentropy().fit(X + 1).bins_ != [None]
+
+
+def test_memory_is_a_few_columns():
+    """Not the places of the values of all columns, which would be as large as X."""
+    X = np.random.default_rng(0).integers(0, 5, size=(2000, 60))
+    tracemalloc.start()
+    try:
+        Holoentropy().fit(X)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < X.nbytes / 4
+
+
 def test_bins_make_categories_of_measured_numbers():
     X = np.append(np.linspace(0, 1, 50), 30.0)[:, None]
     assert (Holoentropy(n_bins=None).fit(X).outlier_scores_ == 0).all()
@@ -289,6 +320,40 @@ def test_values_that_cannot_be_categories_are_refused():
     X[0, 0] = ["a list"]
     with pytest.raises(TypeError, match=r"cannot be a category .*'list'.* hashable"):
         Holoentropy(n_outliers=0).fit(X)
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pl.Series([[1, 2], [1, 2], [3]]),
+        pl.Series([[1, 2], [1, 2], [3, 4]], dtype=pl.Array(pl.Int64, 2)),
+    ],
+)
+def test_lists_in_a_frame_are_refused(column):
+    with pytest.raises(TypeError, match=r"cannot be a category .* hashable"):
+        Holoentropy(n_outliers=0).fit(pl.DataFrame({"x": column}))
+
+
+@pytest.mark.parametrize("value", ["a", "0.5", b"a", 3j, pd.Timestamp("2020-01-01")])
+def test_what_is_no_number_is_unseen_in_a_column_of_numbers(value):
+    X = np.random.default_rng(0).normal(size=(50, 1))
+    detector = Holoentropy(n_outliers=1).fit(X)
+    unseen = detector.score_samples([[1e6]])
+    assert detector.score_samples(np.array([[value]], dtype=object)) == unseen
+    assert detector.score_samples(np.array([[value], [X[3, 0]]], dtype=object))[1] == (
+        -detector.outlier_scores_[3]
+    )
+    if isinstance(value, str):
+        assert detector.predict([[value]]).tolist() == [-1]
+
+
+def test_missing_values_stay_missing_beside_text_in_a_column_of_numbers():
+    X = np.append(np.random.default_rng(0).normal(size=50), [np.nan] * 3)[:, None]
+    detector = Holoentropy(n_outliers=1).fit(X)
+    new = np.array([[None], ["a"], [pd.NA], [np.nan]], dtype=object)
+    scores = -detector.score_samples(new)
+    assert (scores[[0, 2, 3]] == detector.outlier_scores_[-1]).all()
+    assert scores[1] > scores[0]
 
 
 @pytest.mark.parametrize("frame", [pd.DataFrame({"a": []}), pl.DataFrame({"a": []})])

@@ -6,7 +6,7 @@ from scipy import sparse
 from scipy.stats import spearmanr
 from sklearn.exceptions import ConvergenceWarning
 
-import corral.detectors._opca as module
+import corral.detectors._principal as module
 from corral.detectors._opca import OPCA
 
 METHODS = ["online", "one_pass", "power"]
@@ -65,7 +65,7 @@ def test_power_form_is_that_of_real_copies_with_more_features_than_rows(
     X = np.random.default_rng(seed).poisson(0.7, (20, 30)) * 1.0
     rows = sparse.csr_array(X) if as_sparse else X
     model = OPCA(0.2, method="power", max_iter=20000).fit(rows)
-    assert isinstance(model._spread, module._Products)
+    assert isinstance(model._form.spread, module.Products)
     assert model.outlier_scores_ == pytest.approx(duplicate_and_compare(X, 4), abs=1e-5)
     assert -model.score_samples(rows[3:9]) == pytest.approx(model.outlier_scores_[3:9])
 
@@ -88,7 +88,7 @@ def pass_over_rows(X):
 
 @pytest.mark.parametrize("as_sparse", [False, True])
 def test_one_pass_is_the_paper_s_update_from_row_to_row(seed, as_sparse, monkeypatch):
-    monkeypatch.setattr(module, "_BLOCK_VALUES", 64)
+    monkeypatch.setattr(module, "BLOCK_VALUES", 64)
     X = stretched(seed)
     u, scale = pass_over_rows(X)
     model = OPCA(0.2, method="one_pass").fit(sparse.csr_array(X) if as_sparse else X)
@@ -216,7 +216,7 @@ def test_sparse_rows_are_scored_like_dense_ones(seed, method):
     assert thin.score_samples(X[:5]) == pytest.approx(dense.score_samples(X[:5]))
 
 
-def test_entries_that_stand_twice_in_a_sparse_row_are_added():
+def test_repeated_entries_of_a_sparse_row_are_added():
     X = np.array([[2.0, 0.0], [-2.0, 0.3], [0.5, 1.0], [0.0, -1.0]])
     rows, columns = [0, 0, 1, 1, 2, 2, 3], [0, 0, 0, 1, 0, 1, 1]
     values = [1.5, 0.5, -2.0, 0.3, 0.5, 1.0, -1.0]
@@ -233,19 +233,81 @@ def test_block_size_does_not_matter(seed, method, as_sparse, monkeypatch):
     X = np.random.default_rng(seed).poisson(0.5, (40, 60)) * 1.0
     rows = sparse.csr_array(X) if as_sparse else X
     whole = OPCA(method=method, max_iter=20000, random_state=0).fit(rows)
-    monkeypatch.setattr(module, "_BLOCK_VALUES", 200)
+    monkeypatch.setattr(module, "BLOCK_VALUES", 200)
     parts = OPCA(method=method, max_iter=20000, random_state=0).fit(rows)
     assert parts.outlier_scores_ == pytest.approx(whole.outlier_scores_, abs=1e-7)
 
 
+@pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("as_sparse", [False, True])
-def test_a_row_has_its_score_whatever_stands_beside_it(seed, as_sparse):
+def test_a_row_has_its_score_whatever_stands_beside_it(method, as_sparse):
     # To the last bit, so that a row at the threshold keeps its label.
-    X = stretched(seed, n_samples=41)
-    rows = sparse.csr_array(X) if as_sparse else X
-    model = OPCA().fit(rows)
-    alone = [-model.score_samples(rows[[i]])[0] for i in range(41)]
-    assert np.array_equal(alone, model.outlier_scores_)
+    for seed in range(30):
+        X = stretched(seed, 17, [2, 5, 19][seed % 3])
+        rows = sparse.csr_array(X) if as_sparse else X
+        model = OPCA(method=method, tol=1e-3, n_outliers=4, random_state=0).fit(rows)
+        alone = [-model.score_samples(rows[[i]])[0] for i in range(17)]
+        assert np.array_equal(alone, model.outlier_scores_)
+        assert np.array_equal(model.predict(rows), model.labels_)
+
+
+@pytest.mark.parametrize("method", EXACT)
+@pytest.mark.parametrize("as_sparse", [False, True])
+@pytest.mark.parametrize("size", [2.0**-1060, 1e-170, 1e-150, 1e150, 1e160, 1e307])
+def test_rows_of_any_size_have_the_scores_of_ordinary_ones(method, as_sparse, size):
+    X = np.random.default_rng(0).normal(size=(60, 4)) * [2.0, 1.0, 1.0, 1.0]
+    X[:, 3] = 3.0
+    rows = sparse.csr_array(X * size) if as_sparse else X * size
+    model = OPCA(method=method, random_state=0).fit(rows)
+    small = 1e-3 if size < 1e-300 else 1e-7
+    truth = OPCA(method=method, random_state=0).fit(X)
+    assert model.outlier_scores_ == pytest.approx(truth.outlier_scores_, abs=small)
+    assert model.outlier_scores_.max() > 0.01
+    assert model.mean_ == pytest.approx(truth.mean_ * size, rel=1e-3)
+    assert np.array_equal(model.predict(rows), model.labels_)
+
+
+def test_a_huge_constant_column_hides_no_others():
+    # 1e160 is squared to infinity, and the others beside it to 0.
+    X = np.random.default_rng(0).normal(size=(60, 4)) * [3.0, 1.0, 1.0, 0.0]
+    scores = OPCA(random_state=0).fit(X).outlier_scores_
+    X[:, 3] = 2.0**530
+    assert not OPCA(random_state=0).fit(X).outlier_scores_.any()
+    X[:, :3] *= 2.0**500
+    found = OPCA(random_state=0).fit(X).outlier_scores_
+    assert found == pytest.approx(scores, abs=1e-5)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("far", [1e92, 1e292])
+def test_new_rows_may_be_far_beyond_those_of_the_fit(seed, method, far):
+    model = OPCA(method=method, random_state=0).fit(stretched(seed))
+    new = np.random.default_rng(seed).normal(size=(9, 5)) * 1e8
+    near = -model.score_samples(new)
+    assert -model.score_samples(new * far) == pytest.approx(near, abs=1e-6)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("offset", [1e6, 1e9])
+def test_sparse_rows_with_a_large_constant_are_scored_like_dense_ones(
+    seed, method, offset
+):
+    X = np.random.default_rng(seed).poisson(0.5, (80, 5)) * [4.0, 1, 1, 1, 1]
+    X = np.column_stack([X, np.full(80, offset), X[:, 0] + offset])
+    plain = OPCA(method=method, random_state=0).fit(X - X.mean(axis=0))
+    dense = OPCA(method=method, random_state=0).fit(X)
+    thin = OPCA(method=method, random_state=0).fit(sparse.csr_array(X))
+    assert dense.outlier_scores_ == pytest.approx(plain.outlier_scores_, abs=1e-6)
+    assert thin.outlier_scores_ == pytest.approx(dense.outlier_scores_, abs=1e-9)
+    assert np.array_equal(thin.labels_, dense.labels_)
+
+
+def test_settings_changed_after_the_fit_change_no_answer(seed):
+    X = stretched(seed)
+    for method in METHODS:
+        model = OPCA(method=method, random_state=0).fit(X)
+        model.set_params(ratio=5.0, forgetting=3.0, method="power", max_iter=1, tol=0.0)
+        assert np.array_equal(model.score_samples(X), -model.outlier_scores_)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -335,6 +397,16 @@ def test_power_iteration_that_does_not_rest_says_so(seed):
     with pytest.warns(ConvergenceWarning, match=r"after max_iter=2 power iterations"):
         model = OPCA(method="power", max_iter=2, tol=0.0).fit(stretched(seed))
     assert model.n_iter_ == 2
+
+
+def test_warnings_point_at_the_caller():
+    X = stretched(0)
+    with pytest.warns(ConvergenceWarning) as caught:
+        model = OPCA(method="power", max_iter=2, tol=0.0).fit(X)
+    assert caught[0].filename == __file__
+    with pytest.warns(ConvergenceWarning, match="after max_iter=2 ") as caught:
+        model.score_samples(X)
+    assert caught[0].filename == __file__
 
 
 @pytest.mark.parametrize(

@@ -141,11 +141,21 @@ def test_objective_never_rises(seed, alpha, beta):
     assert model.objective_ == history[-1]
 
 
+def multiply(X, W):
+    return module.Products((X**2).sum(axis=1), X @ W, W.T @ W)
+
+
+def solve(X, W, alpha):
+    mixtures, n_moving = module.solve_mixtures(multiply(X, W), alpha, BETA)
+    assert n_moving == 0
+    return mixtures
+
+
 @pytest.mark.parametrize("alpha", [0.5, 2.0, 50.0])
 def test_mixtures_solve_the_convex_problem(seed, alpha):
     # Against a general solver, on the Huber loss that is left when z is at its best.
     X, W = counts(seed, 8), np.random.default_rng(seed).random((12, 3))
-    mixtures = module.solve_mixtures(X @ W, (X**2).sum(axis=1), W.T @ W, alpha, BETA)
+    mixtures = solve(X, W, alpha)
 
     def cost(h, row):
         norm = np.linalg.norm(row - W @ h)
@@ -164,17 +174,31 @@ def test_mixtures_solve_the_convex_problem(seed, alpha):
 def test_mixtures_are_at_rest_under_the_paper_s_updates(seed, alpha):
     # The longer steps of the solver end where the block updates with z do.
     X, W = counts(seed, 8), np.random.default_rng(seed).random((12, 3))
-    H = module.solve_mixtures(X @ W, (X**2).sum(axis=1), W.T @ W, alpha, BETA).T
+    H = solve(X, W, alpha).T
     Z = best_Z(X.T, W, H, alpha)
     for j in range(3):
         assert best_row(X.T, W, H, Z, j) == pytest.approx(H[j], abs=1e-7)
+
+
+@pytest.mark.parametrize("alpha", [0.5, 50.0])
+def test_mixtures_of_topics_that_are_nearly_alike_come_to_rest(seed, alpha):
+    # Sweeps alone are not done with these after 2000; ten topics of four terms.
+    rng = np.random.default_rng(seed)
+    X, W = counts(seed, 30, 4), rng.random((4, 1)) + 0.1 * rng.random((4, 10))
+    H = solve(X, W, alpha).T
+    residuals = X.T - W @ H
+    weights = np.minimum(1.0, alpha / np.linalg.norm(residuals, axis=0).clip(1e-12))
+    slopes = W.T @ (weights * residuals) - BETA
+    # No topic would gain by more, and none in use by less.
+    assert slopes.max() < 1e-7
+    assert slopes[H > 0] == pytest.approx(0, abs=1e-7)
 
 
 def test_scores_are_residuals_with_the_topics_held(seed):
     X = counts(seed)
     model = TONMF(3, alpha=ALPHA, beta=BETA, random_state=seed).fit(X)
     W = model.components_.T
-    H = module.solve_mixtures(X @ W, (X**2).sum(axis=1), W.T @ W, ALPHA, BETA).T
+    H = solve(X, W, ALPHA).T
     truth = np.linalg.norm(X.T - W @ H, axis=0)
     assert model.outlier_scores_ == pytest.approx(truth)
     norms = np.linalg.norm(best_Z(X.T, W, H), axis=0)
@@ -244,7 +268,8 @@ def test_small_residuals_keep_their_digits(seed, monkeypatch):
     X = mixtures @ topics.T
     X[:, 0] += 1e-9
     for rows in (X, sparse.csr_array(X)):
-        found = module._measure_residuals(rows, module.Factors(topics, mixtures))
+        products = multiply(X, topics)
+        found = module._measure_residuals(rows, topics, products, mixtures)
         assert found == pytest.approx(1e-9, rel=1e-5)
 
 
@@ -331,7 +356,7 @@ def test_same_seed_same_result(seed):
     assert np.array_equal(first.outlier_scores_, second.outlier_scores_)
 
 
-def test_entries_that_stand_twice_in_a_sparse_row_are_added():
+def test_repeated_entries_of_a_sparse_row_are_added():
     twice = sparse.csr_matrix(
         ([1.0, 2.0, 1.0, 4.0], [0, 0, 1, 1], [0, 3, 4]), shape=(2, 2)
     )
@@ -357,6 +382,48 @@ def test_a_descent_cut_short_says_so(seed):
     message = r"The descent stopped at max_iter=2 rounds; .* above tol=1e-09"
     with pytest.warns(ConvergenceWarning, match=message):
         TONMF(3, max_iter=2, tol=1e-9).fit(counts(seed))
+
+
+def test_warnings_point_at_the_caller(monkeypatch):
+    X = counts(0)
+    with pytest.warns(ConvergenceWarning, match="The descent stopped") as caught:
+        TONMF(3, max_iter=2, tol=1e-9).fit(X)
+    assert caught[0].filename == __file__
+    monkeypatch.setattr(module, "_MAX_SWEEPS", 1)
+    message = r"The mixtures of 30 rows still moved after 1 sweeps"
+    with pytest.warns(ConvergenceWarning, match=message) as caught:
+        model = TONMF(3, alpha=ALPHA, random_state=0).fit(X)
+    assert caught[0].filename == __file__
+    with pytest.warns(ConvergenceWarning, match=message) as caught:
+        model.score_samples(X)
+    assert caught[0].filename == __file__
+
+
+@pytest.mark.parametrize("as_sparse", [False, True])
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_a_row_has_its_score_whatever_stands_beside_it(as_sparse):
+    # To the last bit, so that a row at the threshold keeps its label.
+    for seed in range(30):
+        n_features = [4, 9, 37][seed % 3]
+        X = np.abs(np.random.default_rng(seed).normal(size=(11, n_features)))
+        rows = sparse.csr_array(X) if as_sparse else X
+        model = TONMF(3, alpha=1.0, n_outliers=4, random_state=0).fit(rows)
+        alone = [-model.score_samples(rows[[i]])[0] for i in range(11)]
+        assert np.array_equal(alone, model.outlier_scores_)
+
+
+def test_a_row_at_the_threshold_keeps_its_label_alone():
+    X = np.abs(np.random.default_rng(2).normal(size=(40, 5)))
+    model = TONMF(3, alpha=1.0, n_outliers=4, random_state=0).fit(X)
+    alone = [model.predict(X[[i]])[0] for i in range(40)]
+    assert np.array_equal(alone, model.labels_)
+
+
+def test_settings_changed_after_the_fit_change_no_answer(seed):
+    X = counts(seed)
+    model = TONMF(3, alpha=ALPHA, beta=BETA, random_state=0).fit(X)
+    model.set_params(alpha=0.01, beta=5.0)
+    assert np.array_equal(model.score_samples(X), -model.outlier_scores_)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Outliers among categories: rows whose removal lowers the holoentropy most."""
 
-from numbers import Integral
+from decimal import Decimal
+from numbers import Integral, Real
 from typing import ClassVar, NamedTuple
 
 import narwhals.stable.v1 as nw
@@ -17,7 +18,7 @@ _UNSEEN_FACTOR = 2 * np.log(2)
 
 
 class Holoentropy(Detector):
-    r"""Rows of categories whose values are rare in columns that are otherwise even.
+    r"""Rows of categories with values that are rare where few values prevail.
 
     The holoentropy of categorical columns is their joint entropy plus their total
     correlation, which is the sum of the entropies H of the columns; a column with less
@@ -33,15 +34,14 @@ class Holoentropy(Detector):
     Parameters
     ----------
     n_outliers : int, default=None
-        How many rows are outliers.
+        Number of outliers. Excludes ``contamination``.
     contamination : float, default=None
-        Share of rows that are outliers, 0.05 if neither this nor ``n_outliers`` is
-        given.
+        Share of outliers, at most 0.5. 0.05 if both are None.
     n_bins : int or None, default=10
         Cut columns of measured numbers into so many bins of equal width, each of which
         is a category. Those are columns of floats that hold more distinct values than
-        this, and not only whole numbers. None to take each distinct value as a
-        category.
+        this, and not only whole numbers below 2**53 in size (2**24 in float32), from
+        where on every float is whole. None to take each distinct value as a category.
 
     Attributes
     ----------
@@ -100,7 +100,10 @@ class Holoentropy(Detector):
     Each distinct value of a column is a category, be it text, a truth value or a
     number. Numbers that are measured, not counted, are nearly all distinct, which would
     give all rows the same score; so they are cut into bins (``n_bins``), which is not
-    in the paper. A value beyond the bins of the fit is one that the fit has not seen.
+    in the paper. A value beyond the bins of the fit is one that the fit has not seen,
+    as is one that is not a number. Whole numbers are not cut: a column of them without
+    duplicates, as a running number, counts 0 in every row. If all columns are such,
+    all scores are 0 and say nothing; leave such columns out, or bin them beforehand.
 
     Missing values (None, NaN, NaT and the nulls of data frames) are one category of
     their own. Numbers are compared by value, so that the same number as an integer and
@@ -113,8 +116,9 @@ class Holoentropy(Detector):
     outliers. Sparse input is refused.
 
     Time is in proportion to the number of entries of X, times the logarithm of
-    ``n_samples`` for columns that NumPy can sort; memory is one column of integers
-    beside X, and the distinct values.
+    ``n_samples`` for columns that NumPy can sort. Columns are worked on one after the
+    other; memory is a few columns beside X, and the distinct values of all. The columns
+    of a data frame are first made NumPy arrays, which copies those of some types.
 
     References
     ----------
@@ -146,36 +150,36 @@ class Holoentropy(Detector):
         self.n_bins = n_bins
 
     def _fit(self, X) -> np.ndarray:
-        n_samples = X.shape[0]
+        n_samples, n_features = X.shape
+        scores = np.zeros(n_samples)
         self.bins_ = [find_bins(column, self.n_bins) for column in X.columns]
-        columns = self._categorize(X)
-        self.category_counts_ = [column.count_rows() for column in columns]
-        self.entropies_ = np.array(
-            [
-                measure_entropy(np.array(list(counts.values())), n_samples)
-                for counts in self.category_counts_
-            ]
-        )
-        self.weights_ = 2 * (1 - 1 / (1 + np.exp(-self.entropies_)))
-        return self._sum_factors(columns)
+        self.category_counts_ = []
+        self.entropies_ = np.empty(n_features)
+        self.weights_ = np.empty(n_features)
+        for j, column in enumerate(X.columns):
+            distinct = self._categorize(column, j)
+            counts = distinct.count_rows()
+            self.category_counts_.append(counts)
+            self.entropies_[j] = measure_entropy(list(counts.values()), n_samples)
+            self.weights_[j] = 2 * (1 - 1 / (1 + np.exp(-self.entropies_[j])))
+            scores += self._weigh(distinct, j)
+        return scores
 
     def _score(self, X) -> np.ndarray:
-        return self._sum_factors(self._categorize(X))
-
-    def _categorize(self, X) -> "list[Distinct]":
-        return [
-            find_distinct(column if bins is None else bins.place(column))
-            for column, bins in zip(X.columns, self.bins_, strict=True)
-        ]
-
-    def _sum_factors(self, columns: "list[Distinct]") -> np.ndarray:
-        scores = np.zeros(len(columns[0].places))
-        for column, counts, weight in zip(
-            columns, self.category_counts_, self.weights_, strict=True
-        ):
-            seen = np.array([counts.get(value, 0) for value in column.values])
-            scores += (weight * outlier_factor(seen))[column.places]
+        scores = np.zeros(X.shape[0])
+        for j, column in enumerate(X.columns):
+            scores += self._weigh(self._categorize(column, j), j)
         return scores
+
+    def _categorize(self, column: np.ndarray, j: int) -> "Distinct":
+        bins = self.bins_[j]
+        return find_distinct(column if bins is None else bins.place(column))
+
+    def _weigh(self, distinct: "Distinct", j: int) -> np.ndarray:
+        """Return what column j adds to the score of each row."""
+        counts = self.category_counts_[j]
+        seen = np.array([counts.get(value, 0) for value in distinct.values])
+        return (self.weights_[j] * outlier_factor(seen))[distinct.places]
 
     def _read(self, X, *, reset: bool) -> "Columns":
         frame = nw.from_native(X, eager_only=True, pass_through=True)
@@ -251,12 +255,19 @@ class Bins(NamedTuple):
 
     def place(self, column: np.ndarray) -> np.ndarray:
         """Return the bin of each value; those out of range get numbers of their own."""
-        values = column.astype(np.float64)
+        values = self._read_numbers(column)
         places = np.floor((values - self.low) / self.width)
         last = round((self.high - self.low) / self.width) - 1
         # The upper end belongs to the last bin, and rounding must not say otherwise.
         places = np.where(values <= self.high, np.minimum(places, last), places)
         return np.where(values > self.high, np.maximum(places, last + 1), places)
+
+    def _read_numbers(self, column: np.ndarray) -> np.ndarray:
+        """Return a column as floats: what is no number, as one below all of the fit."""
+        if column.dtype.kind in "biuf":
+            return column.astype(np.float64)
+        below = self.low - self.width
+        return np.array([_read_number(value, below) for value in column])
 
 
 def find_bins(column: np.ndarray, n_bins: int | None) -> Bins | None:
@@ -264,7 +275,11 @@ def find_bins(column: np.ndarray, n_bins: int | None) -> Bins | None:
     if n_bins is None or column.dtype.kind != "f":
         return None
     values = column[np.isfinite(column)].astype(np.float64)
-    if len(np.unique(values)) <= n_bins or np.array_equal(values, np.rint(values)):
+    if len(np.unique(values)) <= n_bins:
+        return None
+    # From here on, floats are whole because they are large, not because they count.
+    limit = 2 / np.finfo(column.dtype).eps
+    if np.abs(values).max() < limit and np.array_equal(values, np.rint(values)):
         return None
     low, high = float(values.min()), float(values.max())
     return Bins(low, high, (high - low) / n_bins)
@@ -286,17 +301,11 @@ def find_distinct(column: np.ndarray) -> Distinct:
         values, places = np.unique(column, return_inverse=True)
         return Distinct([_name(value) for value in values.tolist()], places)
     known: dict = {}
-    try:
-        found = [known.setdefault(_name(value), len(known)) for value in column]
-    except TypeError as error:
-        raise TypeError(
-            f"X has a value that cannot be a category ({error}). Categories should be "
-            "text, numbers or other hashable values."
-        ) from None
+    found = [known.setdefault(_name(value), len(known)) for value in column]
     return Distinct(list(known), np.array(found, dtype=np.intp))
 
 
-def measure_entropy(counts: np.ndarray, n_samples: int) -> float:
+def measure_entropy(counts: list[int], n_samples: int) -> float:
     """Return the entropy of a column with these counts, in nats."""
     # In ascending order, so that the sum does not depend on the names of the values.
     shares = np.sort(counts) / n_samples
@@ -312,6 +321,12 @@ def outlier_factor(counts: np.ndarray) -> np.ndarray:
 
 def _read_series(series) -> np.ndarray:
     values = series.to_numpy()
+    if values.ndim != 1:
+        raise TypeError(
+            f"Column {series.name!r} of X holds values that cannot be a category "
+            f"({series.dtype}). Categories should be text, numbers or other hashable "
+            "values."
+        )
     is_null = series.is_null().to_numpy()
     if is_null.any() and values.dtype.kind != "f":
         # Nulls of other types have as many names as there are libraries.
@@ -324,9 +339,28 @@ def _name(value):
     """Return the value by which a category is known: None for missing ones."""
     if isinstance(value, np.generic):
         value = value.item()
+    _check_hashable(value)
     try:
         # NaN and NaT are the values that differ from themselves.
         return None if value is None or value != value else value
     except TypeError:
         # The missing value of pandas will not say whether it differs from itself.
         return None
+
+
+def _check_hashable(value) -> None:
+    try:
+        hash(value)
+    except TypeError as error:
+        raise TypeError(
+            f"X has a value that cannot be a category ({error}). Categories should be "
+            "text, numbers or other hashable values."
+        ) from None
+
+
+def _read_number(value, otherwise: float) -> float:
+    """Return a value as a float: NaN for missing ones, or what is said otherwise."""
+    name = _name(value)
+    if name is None:
+        return np.nan
+    return float(name) if isinstance(name, Real | Decimal) else otherwise

@@ -1,34 +1,25 @@
 """Over-sampling PCA: how much a row turns the principal direction."""
 
 import warnings
-from collections.abc import Callable
 from numbers import Integral, Real
 from typing import ClassVar, NamedTuple
 
 import numpy as np
 from scipy import sparse
-from scipy.linalg import eigh_tridiagonal
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from corral._blocks import ArrayRows
 from corral._sklearn_compat import Interval, StrOptions
-from corral._tiles import row_norms
 from corral.detectors._base import Detector
-
-# How many values a block of rows may hold, 8 MB of float64: small beside the rows, and
-# large enough for the matrix products to run at full speed.
-_BLOCK_VALUES = 2**20
-
-# Lanczos: vectors kept between two restarts, restarts, and the residual, relative to
-# the variance, at which the direction counts as found.
-_KRYLOV_SIZE = 24
-_MAX_RESTARTS = 100
-_RESIDUAL = 1e-12
-
-# What the vector of ones counts for at the start of the pass over the rows: little
-# beside any row, and the number in the authors' program.
-_START_WEIGHT = 1e-4
+from corral.detectors._principal import (
+    Cloud,
+    FitCloud,
+    Matrix,
+    Products,
+    choose_spread,
+    find_direction,
+    row_lengths,
+)
 
 # A row whose direction starts out as u may have its answer elsewhere; a start that
 # leans this much towards the row finds it.
@@ -93,9 +84,9 @@ class OPCA(Detector):
     tol : float, default=1e-8
         Power iteration ends when the direction, of length 1, moves less than this.
     n_outliers : int, default=None
-        How many outliers to find.
+        Number of outliers. Excludes ``contamination``.
     contamination : float, default=None
-        How many outliers to find, as a share of the rows. If neither is given, 0.05.
+        Share of outliers, at most 0.5. 0.05 if both are None.
     random_state : int, RandomState instance or None, default=None
         Where the search for the dominant direction starts. It matters for the last
         digits, and where several directions have the largest variance.
@@ -107,6 +98,7 @@ class OPCA(Detector):
         zeros if the rows do not differ.
     explained_variance_ : float
         Variance of the rows along it; of ``method="one_pass"``, what it had summed up.
+        It is 0 or infinite, and the scores are not, where it is beyond float64.
     mean_ : ndarray of shape (n_features,)
         Mean of the rows.
     ratio_ : float
@@ -132,14 +124,16 @@ class OPCA(Detector):
 
     Notes
     -----
-    Cost: the online form takes time in proportion to the values of X and keeps two
-    vectors. It is one step of power iteration from ``direction_``, with :math:`r` in
-    place of :math:`r / (1 + r)`, as the mean stays. The power form multiplies a
+    Cost: the online form takes time in proportion to n_samples x n_features and keeps
+    two vectors. It is one step of power iteration from ``direction_``, with :math:`r`
+    in place of :math:`r / (1 + r)`, as the mean stays. The power form multiplies a
     direction per row with the covariance, many times. The covariance is written out
     where it is no larger than X; elsewhere a copy of X is kept and an iteration for
-    all rows costs n_samples sweeps over it. Both forms work in blocks of 8 MB. Sparse
-    rows stay sparse, as the mean is subtracted in the products; the power form makes
-    one block of them dense at a time.
+    all rows costs n_samples sweeps over it. Rows are worked on in blocks of 8 MB. The
+    search for ``direction_`` leaves sparse rows sparse, on one copy of their values;
+    to be scored, they are made dense a block at a time.
+
+    A row has the same score, to the last bit, whatever other rows it is asked with.
 
     The method looks at one direction. A row that is far out along it does not turn it
     and has a score of 0; so does, in the online form, a row at a right angle to it,
@@ -215,247 +209,152 @@ class OPCA(Detector):
         self.random_state = random_state
 
     def _fit(self, X):
-        cloud = _Cloud.of(X)
-        self.mean_ = cloud.mean
+        cloud = FitCloud(_as_float64(X))
+        self.mean_ = cloud.view.mean / cloud.view.scale
         self.ratio_ = self.ratio
         if self.forgetting is not None:
             self.ratio_ = 1.0 / (len(cloud) * self.forgetting)
-        self.direction_, self.explained_variance_ = _find_direction(
-            cloud, check_random_state(self.random_state), self.method == "one_pass"
+        self.direction_, variance = find_direction(
+            cloud,
+            check_random_state(self.random_state),
+            in_one_pass=self.method == "one_pass",
         )
-        self._spread = None
-        if self.method == "power":
-            self._spread = _choose_spread(cloud)
-        scores, self.n_iter_ = self._score_cloud(cloud)
+        self.explained_variance_ = cloud.view.restore_square(variance)
+        self._view = cloud.view
+        settings = _Settings(self.direction_, variance, self.ratio_)
+        self._form: _Online | _Power = _Online(settings)
+        if self.method == "power" and variance > 0.0:
+            spread = choose_spread(cloud)
+            self._form = _Power(settings, spread, self.max_iter, self.tol)
+        scores, self.n_iter_, n_moving = self._form.score(cloud)
+        self._warn_of_moving(n_moving, stacklevel=5)
         return scores
 
     def _score(self, X):
-        return self._score_cloud(_Cloud.of(X, self.mean_))[0]
-
-    def _score_cloud(self, cloud: "_Cloud") -> tuple[np.ndarray, int]:
-        """Return the scores of the rows and the iterations of the slowest."""
-        if self.explained_variance_ == 0.0:
-            return np.zeros(len(cloud)), 1
-        if self._spread is None:
-            return self._score_online(cloud), 1
-        return self._score_by_power(cloud, self._spread)
-
-    def _score_online(self, cloud: "_Cloud") -> np.ndarray:
-        # q = sum of y_i x_i is n lambda u, so only lengths along and across u matter.
-        scores = np.empty(len(cloud))
-        for rows in cloud.cut(cloud.shape[1]):
-            along, across = cloud.split(rows, self.direction_)
-            kept = self.explained_variance_ / self.ratio_ + along**2
-            scores[rows] = _turn(kept, np.abs(along) * across)
+        scores, _, n_moving = self._form.score(Cloud(_as_float64(X), self._view))
+        self._warn_of_moving(n_moving, stacklevel=4)
         return scores
 
-    def _score_by_power(
-        self, cloud: "_Cloud", spread: "_Matrix | _Products"
-    ) -> tuple[np.ndarray, int]:
+    def _warn_of_moving(self, n_moving: int, stacklevel: int) -> None:
+        if n_moving and isinstance(self._form, _Power):
+            warnings.warn(
+                f"{n_moving} directions still moved more than tol={self._form.tol} "
+                f"after max_iter={self._form.max_iter} power iterations; their scores "
+                "are close to, but not at, the limit. Raise max_iter or tol.",
+                ConvergenceWarning,
+                stacklevel=stacklevel,
+            )
+
+
+class _Settings(NamedTuple):
+    """What both forms know of the fit.
+
+    Attributes
+    ----------
+    direction : ndarray of shape (n_features,)
+    variance : float
+        Along the direction, as the view of the fit shows it.
+    ratio : float
+    """
+
+    direction: np.ndarray
+    variance: float
+    ratio: float
+
+    def split(self, deviations: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the part of each row along the direction, and the rest of it."""
+        along = np.einsum("ij,j->i", deviations, self.direction)
+        return along, deviations - along[:, None] * self.direction
+
+
+class _Scores(NamedTuple):
+    """Scores of rows, iterations of the slowest, and how many had not come to rest."""
+
+    scores: np.ndarray
+    n_iter: int
+    n_moving: int
+
+
+class _Online(NamedTuple):
+    """The least-squares update."""
+
+    fit: _Settings
+
+    def score(self, cloud: Cloud) -> _Scores:
+        scores = np.zeros(len(cloud))
+        if self.fit.variance == 0.0:
+            return _Scores(scores, 1, 0)
+        # q = sum of y_i x_i is n lambda u, so only lengths along and across u matter.
+        for rows in cloud.cut(cloud.shape[1]):
+            along, rest = self.fit.split(cloud.read(rows))
+            kept = self.fit.variance / self.fit.ratio + along**2
+            scores[rows] = _turn(kept, np.abs(along) * row_lengths(rest))
+        return _Scores(scores, 1, 0)
+
+
+class _Power(NamedTuple):
+    """Power iteration on the covariance with each row over-sampled.
+
+    Attributes
+    ----------
+    fit : _Settings
+    spread : Matrix or Products
+        The covariance of the fit.
+    max_iter : int
+    tol : float
+    """
+
+    fit: _Settings
+    spread: Matrix | Products
+    max_iter: int
+    tol: float
+
+    def score(self, cloud: Cloud) -> _Scores:
         scores = np.empty(len(cloud))
         n_iter, n_moving = 0, 0
         # The products with X hold as many values per row as the fit has rows.
-        for rows in cloud.cut(max(cloud.shape[1], spread.n_values)):
-            deviations = cloud.read(rows)
-            found = _iterate(self, spread, deviations)
+        for rows in cloud.cut(max(cloud.shape[1], self.spread.n_values)):
+            found = self._iterate(cloud.read(rows))
             n_iter, n_moving = max(n_iter, found.n_iter), n_moving + found.n_moving
-            along = found.directions @ self.direction_
-            rest = found.directions - along[:, None] * self.direction_
-            scores[rows] = _turn(np.abs(along), np.linalg.norm(rest, axis=1))
-        if n_moving:
-            warnings.warn(
-                f"{n_moving} directions still moved more than tol={self.tol} after "
-                f"max_iter={self.max_iter} power iterations; their scores are close "
-                "to, but not at, the limit. Raise max_iter or tol.",
-                ConvergenceWarning,
-                stacklevel=2,
-            )
-        return scores, n_iter
+            along, rest = self.fit.split(found.directions)
+            scores[rows] = _turn(np.abs(along), row_lengths(rest))
+        return _Scores(scores, n_iter, n_moving)
 
+    def _iterate(self, deviations: np.ndarray) -> "_Iteration":
+        """Find the dominant direction of the data with each row over-sampled."""
+        weight = self.fit.ratio / (1.0 + self.fit.ratio)
+        directions = self._start(deviations, weight)
+        moving = np.arange(len(deviations))
+        n_iter = 0
+        while len(moving) and n_iter < self.max_iter:
+            n_iter += 1
+            old, rows = directions[moving], deviations[moving]
+            pull = weight * np.einsum("ij,ij->i", rows, old)
+            new = self.spread(old) + pull[:, None] * rows
+            new /= row_lengths(new)[:, None]
+            directions[moving] = new
+            moving = moving[row_lengths(new - old) > self.tol]
+        return _Iteration(directions, n_iter, len(moving))
 
-class _Cloud:
-    """Rows seen from a mean, dense or sparse, read in blocks.
-
-    Attributes
-    ----------
-    X : ndarray or CSR of shape (n_samples, n_features), float64
-    mean : ndarray of shape (n_features,)
-    shape : tuple of (n_samples, n_features)
-    """
-
-    def __init__(self, X, mean: np.ndarray) -> None:
-        self.X = X
-        self.mean = mean
-        self.shape: tuple[int, int] = X.shape
-
-    @classmethod
-    def of(cls, X, mean: np.ndarray | None = None) -> "_Cloud":
-        """Return the rows of X; from their own mean if none is given."""
-        X = ArrayRows(X).read(0, X.shape[0]).astype(np.float64, copy=False)
-        if mean is None:
-            mean = np.asarray(X.mean(axis=0)).ravel()
-        return cls(X, mean)
-
-    def __len__(self) -> int:
-        return self.shape[0]
-
-    def cut(self, n_values: int) -> list[slice]:
-        """Cut the rows into blocks, for work that holds so many values per row."""
-        step = max(1, _BLOCK_VALUES // n_values)
-        return [
-            slice(start, min(start + step, len(self)))
-            for start in range(0, len(self), step)
-        ]
-
-    def read(self, rows: slice) -> np.ndarray:
-        """Return the deviations of these rows, dense."""
-        block = self.X[rows]
-        if sparse.issparse(block):
-            block = block.toarray()
-        return block - self.mean
-
-    def split(
-        self, rows: slice, direction: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the deviation of each row along the direction, and across it.
-
-        A row is worked on by itself, so it gets the same numbers in any block.
-        """
-        if not sparse.issparse(self.X):
-            block = self.read(rows)
-            along = np.einsum("ij,j->i", block, direction)
-            block -= along[:, None] * direction
-            return along, np.sqrt(np.einsum("ij,ij->i", block, block))
-        block = self.X[rows]
-        along = block @ direction - self.mean @ direction
-        squares = block.multiply(block).sum(axis=1) - 2.0 * (block @ self.mean)
-        squares = squares + self.mean @ self.mean - along**2
-        return along, np.sqrt(np.maximum(squares, 0.0))
-
-    def combine(self, weights: np.ndarray) -> np.ndarray:
-        """Return sums of the deviations; weights of shape (n_samples, ...)."""
-        # The second term is 0 but for rounding where the weights sum to 0.
-        return self.X.T @ weights - np.multiply.outer(self.mean, weights.sum(axis=0))
-
-    def project(self, vectors: np.ndarray) -> np.ndarray:
-        """Return the deviations' products with vectors of shape (n_features, ...)."""
-        return self.X @ vectors - self.mean @ vectors
-
-    def spread(self, vectors: np.ndarray) -> np.ndarray:
-        """Return the covariance times vectors of shape (n_features, ...)."""
-        return self.combine(self.project(vectors)) / len(self)
-
-
-class _Matrix:
-    """The covariance written out.
-
-    Called with directions of shape (n_rows, n_features), it returns their products,
-    as does :class:`_Products`.
-
-    Attributes
-    ----------
-    n_values : int
-        How many values a product holds on the way, per direction.
-    """
-
-    def __init__(self, cloud: _Cloud) -> None:
-        self.n_values = n_features = cloud.shape[1]
-        self._matrix = np.zeros((n_features, n_features))
-        for rows in cloud.cut(n_features):
-            block = cloud.read(rows)
-            self._matrix += block.T @ block
-        self._matrix /= len(cloud)
-
-    def __call__(self, directions: np.ndarray) -> np.ndarray:
-        return directions @ self._matrix
-
-
-class _Products:
-    """The covariance left as two products with X; see :class:`_Matrix`."""
-
-    def __init__(self, cloud: _Cloud) -> None:
-        self.n_values = len(cloud)
-        # A copy: the rows are needed for new ones after the caller has gone on.
-        self._cloud = _Cloud(cloud.X.copy(), cloud.mean)
-
-    def __call__(self, directions: np.ndarray) -> np.ndarray:
-        return self._cloud.spread(directions.T).T
-
-
-def _choose_spread(cloud: _Cloud) -> _Matrix | _Products:
-    """Write the covariance out only where that takes less room than X."""
-    n_samples, n_features = cloud.shape
-    n_stored = cloud.X.nnz if sparse.issparse(cloud.X) else n_samples * n_features
-    if n_features**2 <= n_stored:
-        return _Matrix(cloud)
-    return _Products(cloud)
-
-
-def _find_direction(
-    cloud: _Cloud, random_state: np.random.RandomState, in_one_pass: bool
-) -> tuple[np.ndarray, float]:
-    """Return the dominant principal direction and the variance along it.
-
-    Both are 0 if the rows differ by no more than the rounding of their mean.
-    """
-    nothing = np.zeros(cloud.shape[1]), 0.0
-    # A random sum of the deviations turns with the rows when they are rotated.
-    start = cloud.combine(random_state.normal(size=len(cloud)))
-    if not start.any():
-        return nothing
-    total = None
-    if in_one_pass:
-        direction, total = _run_one_pass(cloud)
-    else:
-        direction = _run_lanczos(cloud.spread, start)
-    direction *= np.sign(direction[np.argmax(np.abs(direction))])
-    projections = cloud.project(direction)
-    rounding = 4.0 * np.finfo(np.float64).eps * row_norms(cloud.X).max()
-    if projections.std() <= rounding:
-        return nothing
-    total = projections @ projections if total is None else total
-    return direction, float(total) / len(cloud)
-
-
-def _run_one_pass(cloud: _Cloud) -> tuple[np.ndarray, float]:
-    """Update a direction with each row; return it and the sum of squares it met."""
-    total = _START_WEIGHT
-    direction = np.ones(cloud.shape[1])
-    for rows in cloud.cut(cloud.shape[1]):
-        for row in cloud.read(rows):
-            projection = direction @ row
-            total += projection**2
-            # The same as keeping the sum of y x and dividing it by that of y^2.
-            direction += (projection / total) * (row - projection * direction)
-    return direction / np.linalg.norm(direction), total
-
-
-def _run_lanczos(
-    apply: Callable[[np.ndarray], np.ndarray], start: np.ndarray
-) -> np.ndarray:
-    """Return the dominant eigenvector of a positive semidefinite operator."""
-    vector = start / np.linalg.norm(start)
-    for _ in range(_MAX_RESTARTS):
-        basis = [vector]
-        diagonal: list[float] = []
-        below: list[float] = []
-        for _ in range(min(_KRYLOV_SIZE, len(start))):
-            image = apply(basis[-1])
-            diagonal.append(float(basis[-1] @ image))
-            known = np.array(basis)
-            # Twice, as one pass leaves a remainder where much is taken away.
-            for _ in range(2):
-                image = image - known.T @ (known @ image)
-            below.append(float(np.linalg.norm(image)))
-            if below[-1] <= _RESIDUAL * max(diagonal):
-                break
-            basis.append(image / below[-1])
-        values, vectors = eigh_tridiagonal(diagonal, below[:-1])
-        vector = np.array(basis[: len(diagonal)]).T @ vectors[:, -1]
-        vector /= np.linalg.norm(vector)
-        if below[-1] * abs(vectors[-1, -1]) <= _RESIDUAL * values[-1]:
-            break
-    return vector
+    def _start(self, deviations: np.ndarray, weight: float) -> np.ndarray:
+        """Return the best direction in the plane of u and each row."""
+        along, rest = self.fit.split(deviations)
+        across = row_lengths(rest)
+        # Rows on the line of u, up to rounding, have no plane, and u as their answer.
+        flat = across <= 8.0 * np.finfo(np.float64).eps * row_lengths(deviations)
+        across[flat] = 1.0
+        rest /= np.where(along < 0, -across, across)[:, None]
+        rest[flat] = 0.0
+        # The covariance in the plane is a 2 x 2 matrix, whose off-diagonal entry is
+        # not negative by the choice of sign above; half this angle leads to its
+        # eigenvector.
+        inner = np.einsum("ij,ij->i", rest, self.spread(rest))
+        first = self.fit.variance + weight * along**2
+        second = inner + weight * across**2
+        angles = 0.5 * np.arctan2(2.0 * weight * np.abs(along) * across, first - second)
+        angles = np.where(flat, 0.0, np.maximum(angles, _MIN_LEAN))
+        starts = np.cos(angles)[:, None] * self.fit.direction
+        return starts + np.sin(angles)[:, None] * rest
 
 
 class _Iteration(NamedTuple):
@@ -474,49 +373,6 @@ class _Iteration(NamedTuple):
     n_moving: int
 
 
-def _iterate(
-    model: OPCA, spread: _Matrix | _Products, deviations: np.ndarray
-) -> _Iteration:
-    """Find the dominant direction of the data with each row over-sampled."""
-    weight = model.ratio_ / (1.0 + model.ratio_)
-    directions = _start_directions(model, spread, deviations, weight)
-    moving = np.arange(len(deviations))
-    n_iter = 0
-    while len(moving) and n_iter < model.max_iter:
-        n_iter += 1
-        old, rows = directions[moving], deviations[moving]
-        pull = weight * np.einsum("ij,ij->i", rows, old)
-        new = spread(old) + pull[:, None] * rows
-        new /= np.linalg.norm(new, axis=1, keepdims=True)
-        directions[moving] = new
-        moving = moving[np.linalg.norm(new - old, axis=1) > model.tol]
-    return _Iteration(directions, n_iter, len(moving))
-
-
-def _start_directions(
-    model: OPCA, spread: _Matrix | _Products, deviations: np.ndarray, weight: float
-) -> np.ndarray:
-    """Return the best direction in the plane of u and each row."""
-    along = deviations @ model.direction_
-    rest = deviations - along[:, None] * model.direction_
-    across = np.linalg.norm(rest, axis=1)
-    # Rows on the line of u, up to rounding, have no plane, and u as their answer.
-    lengths = np.linalg.norm(deviations, axis=1)
-    flat = across <= 8.0 * np.finfo(np.float64).eps * lengths
-    across[flat] = 1.0
-    rest /= np.where(along < 0, -across, across)[:, None]
-    rest[flat] = 0.0
-    # The covariance in the plane is a 2 x 2 matrix, whose off-diagonal entry is not
-    # negative by the choice of sign above; half this angle leads to its eigenvector.
-    inner = np.einsum("ij,ij->i", rest, spread(rest))
-    first = model.explained_variance_ + weight * along**2
-    second = inner + weight * across**2
-    angles = 0.5 * np.arctan2(2.0 * weight * np.abs(along) * across, first - second)
-    angles = np.where(flat, 0.0, np.maximum(angles, _MIN_LEAN))
-    starts = np.cos(angles)[:, None] * model.direction_
-    return starts + np.sin(angles)[:, None] * rest
-
-
 def _turn(along: np.ndarray, across: np.ndarray) -> np.ndarray:
     """Return 1 minus the cosine of the angle with these two legs.
 
@@ -525,3 +381,10 @@ def _turn(along: np.ndarray, across: np.ndarray) -> np.ndarray:
     length = np.hypot(along, across)
     safe = np.where(length > 0, length, 1.0)
     return np.where(length > 0, across / safe * (across / (safe + along)), 0.0)
+
+
+def _as_float64(X):
+    """Return the rows in float64; sparse ones as an array, whose operators differ."""
+    if sparse.issparse(X):
+        X = sparse.csr_array(X)
+    return X.astype(np.float64, copy=False)

@@ -9,16 +9,21 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from corral._blocks import ArrayRows
 from corral._sklearn_compat import Interval
 from corral._threads import use_threads
 from corral._tiles import row_norms
 from corral.detectors._base import Detector
+from corral.detectors._principal import multiply_rows, row_lengths
 
 # A new row's coefficients count as found when a sweep moves what they explain by less
 # than this share of the row; far below what could change a ranking.
 _STILL = 1e-10
 _MAX_SWEEPS = 2000
+
+# Where topics are nearly alike, sweeps go far in tiny steps: after each so many, those
+# rows that still move go on in one step as far as all of it leads.
+_SWEEPS_PER_JUMP = 50
+_RIDGE = 1e-8
 
 # The residual comes from products, whose rounding is about 1e-16 of the row's square.
 # Below this share of it, the residual is taken again, entry by entry.
@@ -72,9 +77,9 @@ class TONMF(Detector):
         The descent ends when a round lowers the objective by less than this share of
         what it was at the start.
     n_outliers : int, default=None
-        How many outliers to find.
+        Number of outliers. Excludes ``contamination``.
     contamination : float, default=None
-        How many outliers to find, as a share of the rows. If neither is given, 0.05.
+        Share of outliers, at most 0.5. 0.05 if both are None.
     random_state : int, RandomState instance or None, default=None
         Draws the topics and mixtures to start from.
 
@@ -115,8 +120,9 @@ class TONMF(Detector):
     Cost: a round takes two products with X and
     O((n_samples + n_features) n_components^2) further steps. :math:`Z` is never stored:
     its columns are shares of the residual, so that memory stays at the values of X
-    plus three matrices of (n_samples + n_features) x n_components. Sparse rows stay
-    sparse; integers and float32 are copied to float64.
+    plus, at the peak, nine matrices of n_samples x n_components and three of
+    n_features x n_components. Sparse rows stay sparse; integers and float32 are copied
+    to float64.
 
     Scores: the paper ranks by :math:`\lVert z_i \rVert = \max(0, \rho_i - \alpha)`,
     which is 0 for every document with :math:`\rho_i \le \alpha`: for all of them where
@@ -127,7 +133,8 @@ class TONMF(Detector):
 
     Each row is scored with the topics held: its mixture is solved for again, from 0,
     which is a convex problem with one residual. So a row of the fit has its score
-    again, duplicates have equal scores, and a row of zeros has 0. The rows of the fit
+    again, to the last bit and whatever other rows it is asked with, duplicates have
+    equal scores, and a row of zeros has 0. The rows of the fit
     may be fewer than the topics; constant columns are terms like any other. A topic
     that nothing uses stays as it is.
 
@@ -197,16 +204,21 @@ class TONMF(Detector):
         # The factors are narrow, and BLAS threads mostly wait for each other: measured
         # with two of them on a busy machine, a fit took five times as long.
         with use_threads(1):
-            state, history = self._descend(X)
+            state, history = self._run_rounds(X)
+        if not self._is_at_rest(history):
+            self._warn_of_stop(history)
         self.components_ = np.ascontiguousarray(state.factors.topics.T)
         self.objective_history_ = np.array(history)
         self.objective_ = history[-1]
         self.n_iter_ = len(history) - 1
-        scores = self._score(X)
+        # What the parameters are set to later is for another fit.
+        self._alpha, self._beta = self.alpha, self.beta
+        scores, n_moving = self._solve(X)
+        _warn_of_moving(n_moving, stacklevel=5)
         self.outlier_norms_ = np.maximum(0.0, scores - self.alpha)
         return scores
 
-    def _descend(self, X) -> "tuple[State, list[float]]":
+    def _run_rounds(self, X) -> "tuple[State, list[float]]":
         """Return the last state and the objective from the start on."""
         squares = row_norms(X) ** 2
         state = draw_start(
@@ -216,19 +228,27 @@ class TONMF(Detector):
         while len(history) <= self.max_iter:
             state = update(X, squares, state, self.alpha, self.beta)
             history.append(state.objective(self.alpha, self.beta))
-            if history[-2] - history[-1] <= self.tol * history[0]:
-                return state, history
-        self._warn_of_stop(history)
+            if self._is_at_rest(history):
+                break
         return state, history
 
+    def _is_at_rest(self, history: list[float]) -> bool:
+        return history[-2] - history[-1] <= self.tol * history[0]
+
     def _score(self, X):
-        X = _as_float64(X)
+        scores, n_moving = self._solve(_as_float64(X))
+        _warn_of_moving(n_moving, stacklevel=4)
+        return scores
+
+    def _solve(self, X) -> tuple[np.ndarray, int]:
+        """Return the scores and how many mixtures were still moving."""
         topics = self.components_.T
         with use_threads(1):
-            mixtures = solve_mixtures(
-                X @ topics, row_norms(X) ** 2, topics.T @ topics, self.alpha, self.beta
+            products = Products(
+                row_norms(X) ** 2, _multiply(X, topics), topics.T @ topics
             )
-            return _measure_residuals(X, Factors(topics, mixtures))
+            mixtures, n_moving = solve_mixtures(products, self._alpha, self._beta)
+            return _measure_residuals(X, topics, products, mixtures), n_moving
 
     def _read(self, X, *, reset: bool):
         X = super()._read(X, reset=reset)
@@ -249,7 +269,7 @@ class TONMF(Detector):
             f"lowered the objective by {change:.1e} of its start, which is above "
             f"tol={self.tol}. Raise max_iter or tol.",
             ConvergenceWarning,
-            stacklevel=2,
+            stacklevel=5,
         )
 
     def __sklearn_tags__(self):
@@ -294,6 +314,34 @@ class State(NamedTuple):
         return float(loss + beta * self.factors.mixtures.sum())
 
 
+class Products(NamedTuple):
+    """What is needed of the rows and the topics to solve for the mixtures.
+
+    Attributes
+    ----------
+    squares : ndarray of shape (n_samples,)
+        Squared norms of the rows.
+    overlaps : ndarray of shape (n_samples, n_components)
+        Products of the rows with the topics.
+    gram : ndarray of shape (n_components, n_components)
+        Products of the topics.
+    """
+
+    squares: np.ndarray
+    overlaps: np.ndarray
+    gram: np.ndarray
+
+    def take(self, rows: np.ndarray) -> "Products":
+        """Return those of some rows."""
+        return Products(self.squares[rows], self.overlaps[rows], self.gram)
+
+    def find_residuals(self, mixtures: np.ndarray) -> np.ndarray:
+        """Return the norms of ``X - mixtures @ topics.T``, short ones roughly."""
+        excess = 2.0 * self.overlaps - multiply_rows(mixtures, self.gram)
+        found = self.squares - np.einsum("ij,ij->i", mixtures, excess)
+        return np.sqrt(np.maximum(found, 0.0))
+
+
 def draw_start(
     X, squares: np.ndarray, n_components: int, random_state: np.random.RandomState
 ) -> State:
@@ -316,8 +364,8 @@ def draw_start(
     scale = 2.0 * np.sqrt(X.mean() / n_components)
     topics = scale * random_state.uniform(size=(n_features, n_components))
     mixtures = scale * random_state.uniform(size=(n_samples, n_components))
-    residuals = _find_residuals(squares, X @ topics, topics.T @ topics, mixtures)
-    return State(Factors(topics, mixtures), residuals)
+    products = Products(squares, X @ topics, topics.T @ topics)
+    return State(Factors(topics, mixtures), products.find_residuals(mixtures))
 
 
 def update(X, squares: np.ndarray, state: State, alpha: float, beta: float) -> State:
@@ -345,15 +393,15 @@ def update(X, squares: np.ndarray, state: State, alpha: float, beta: float) -> S
     moved = 1.0 - kept
     shared = X.T @ (kept * old.mixtures)
     shared += old.topics @ (old.mixtures.T @ (moved * old.mixtures))
-    topics = _descend(old.topics, shared, old.mixtures.T @ old.mixtures, 0.0)
+    topics = _sweep(old.topics, shared, old.mixtures.T @ old.mixtures, 0.0)
     overlaps = X @ topics
     shared = kept * overlaps
     shared += moved * (old.mixtures @ (old.topics.T @ topics))
     gram = topics.T @ topics
-    mixtures = _descend(old.mixtures, shared, gram, beta)
+    mixtures = _sweep(old.mixtures, shared, gram, beta)
     # Where a topic is 0, its row of H only costs.
     mixtures[:, np.diag(gram) == 0] = 0.0
-    residuals = _find_residuals(squares, overlaps, gram, mixtures)
+    residuals = Products(squares, overlaps, gram).find_residuals(mixtures)
     return State(Factors(topics, mixtures), residuals)
 
 
@@ -362,7 +410,7 @@ def _keep(residuals: np.ndarray, alpha: float) -> np.ndarray:
     return alpha / np.maximum(residuals, alpha)
 
 
-def _descend(
+def _sweep(
     factor: np.ndarray,
     shared: np.ndarray,
     gram: np.ndarray,
@@ -379,12 +427,12 @@ def _descend(
         Products of the other factor with itself.
     penalty : float or ndarray of shape (n_rows,)
     """
-    # Columns are read and written whole, so they lie side by side.
-    columns = np.array(factor.T)
+    factor = factor.copy()
     for j in _used(gram):
-        slope = shared[:, j] - gram[j] @ columns - penalty
-        np.maximum(columns[j] + slope / gram[j, j], 0.0, out=columns[j])
-    return np.ascontiguousarray(columns.T)
+        # Row by row, so that a row's last bit does not depend on the others.
+        slope = shared[:, j] - np.einsum("ij,j->i", factor, gram[j]) - penalty
+        factor[:, j] = np.maximum(factor[:, j] + slope / gram[j, j], 0.0)
+    return factor
 
 
 def _used(gram: np.ndarray) -> np.ndarray:
@@ -394,12 +442,8 @@ def _used(gram: np.ndarray) -> np.ndarray:
 
 
 def solve_mixtures(
-    overlaps: np.ndarray,
-    squares: np.ndarray,
-    gram: np.ndarray,
-    alpha: float,
-    beta: float,
-) -> np.ndarray:
+    products: Products, alpha: float, beta: float
+) -> tuple[np.ndarray, int]:
     r"""Solve for the mixture and the outlier part of each row, with the topics held.
 
     Coordinate descent on :math:`\frac12 \lVert a - W h - z \rVert^2
@@ -408,62 +452,100 @@ def solve_mixtures(
     slope of the loss lies above it, and steps down on that one are longer than with z
     held, by ``residual / alpha``, and end at the same place.
 
-    A row stops when a sweep no longer moves it, and does not depend on the others.
+    A row stops when a sweep no longer moves it, and does not depend on the others. Rows
+    that take long make a step of Newton's method now and then.
 
     Parameters
     ----------
-    overlaps : ndarray of shape (n_samples, n_components)
-        Products of the rows with the topics.
-    squares : ndarray of shape (n_samples,)
-        Squared norms of the rows.
-    gram : ndarray of shape (n_components, n_components)
-        Products of the topics.
+    products : Products
     alpha, beta : float
 
     Returns
     -------
     mixtures : ndarray of shape (n_samples, n_components)
+    n_moving : int
+        How many rows had not come to rest after the last sweep.
     """
-    n_samples, n_components = overlaps.shape
+    n_samples, n_components = products.overlaps.shape
     mixtures = np.zeros((n_samples, n_components))
-    lengths = np.sqrt(np.diag(gram))
+    lengths = np.sqrt(np.diag(products.gram))
     moving = np.arange(n_samples)
-    for _ in range(_MAX_SWEEPS):
+    for i in range(1, _MAX_SWEEPS + 1):
         if not len(moving):
             break
-        old = mixtures[moving]
-        residuals = _find_residuals(squares[moving], overlaps[moving], gram, old)
+        old, left = mixtures[moving], products.take(moving)
         # The quadratic is kept / 2 times the square, so the penalty weighs 1 / kept.
-        penalty = beta / _keep(residuals, alpha)
-        new = _descend(old, overlaps[moving], gram, penalty)
+        penalty = beta / _keep(left.find_residuals(old), alpha)
+        if i % _SWEEPS_PER_JUMP == 0:
+            old = _jump(old, left, penalty)
+            penalty = beta / _keep(left.find_residuals(old), alpha)
+        new = _sweep(old, left.overlaps, left.gram, penalty)
         mixtures[moving] = new
         moves = (np.abs(new - old) * lengths).max(axis=1)
-        moving = moving[moves > _STILL * np.sqrt(squares[moving])]
-    return mixtures
+        moving = moving[moves > _STILL * np.sqrt(left.squares)]
+    return mixtures, len(moving)
 
 
-def _find_residuals(
-    squares: np.ndarray, overlaps: np.ndarray, gram: np.ndarray, mixtures: np.ndarray
+def _jump(mixtures: np.ndarray, products: Products, penalty: np.ndarray) -> np.ndarray:
+    """Go to the optimum of the topics in use, or as far as all stay in use.
+
+    A step of Newton's method on the quadratic of a sweep, with the zeros held.
+    """
+    n_rows, k = mixtures.shape
+    # Keeps the step finite where topics in use are the same; it is then cut short.
+    ridge = _RIDGE * np.diag(products.gram).max()
+    result = mixtures.copy()
+    step = max(1, _BLOCK_VALUES // k**2)
+    for start in range(0, n_rows, step):
+        rows = slice(start, start + step)
+        held = mixtures[rows]
+        used = held > 0
+        slopes = products.overlaps[rows] - multiply_rows(held, products.gram)
+        slopes = np.where(used, slopes - penalty[rows, None], 0.0)
+        matrices = np.where(used[:, :, None] & used[:, None, :], products.gram, 0.0)
+        matrices += np.eye(k) * np.where(used, ridge, 1.0)[:, None, :]
+        moves = np.linalg.solve(matrices, slopes[:, :, None])[:, :, 0]
+        falls = np.maximum(-moves, held)
+        share = np.divide(held, falls, out=np.ones_like(held), where=falls > 0)
+        share = share.min(axis=1)
+        result[rows] = np.maximum(held + share[:, None] * moves, 0.0)
+    return result
+
+
+def _measure_residuals(
+    X, topics: np.ndarray, products: Products, mixtures: np.ndarray
 ) -> np.ndarray:
-    """Return the norms of ``X - mixtures @ topics.T`` from products only."""
-    found = squares - np.einsum("ij,ij->i", mixtures, 2.0 * overlaps - mixtures @ gram)
-    return np.sqrt(np.maximum(found, 0.0))
-
-
-def _measure_residuals(X, factors: Factors) -> np.ndarray:
-    """Return the norms of ``X - mixtures @ topics.T``, small ones to full precision."""
-    topics, mixtures = factors
-    norms = row_norms(X)
-    found = _find_residuals(norms**2, X @ topics, topics.T @ topics, mixtures)
-    small = np.flatnonzero(found < np.sqrt(_SMALL_RESIDUAL) * norms)
+    """Return the norms of ``X - mixtures @ topics.T``, short ones to full precision."""
+    found = products.find_residuals(mixtures)
+    small = np.flatnonzero(found < np.sqrt(_SMALL_RESIDUAL * products.squares))
     step = max(1, _BLOCK_VALUES // X.shape[1])
     for start in range(0, len(small), step):
         rows = small[start : start + step]
         block = X[rows].toarray() if sparse.issparse(X) else X[rows]
-        found[rows] = np.linalg.norm(block - mixtures[rows] @ topics.T, axis=1)
+        found[rows] = row_lengths(block - multiply_rows(mixtures[rows], topics))
     return found
 
 
+def _multiply(X, topics: np.ndarray) -> np.ndarray:
+    """Return ``X @ topics``, each row the same in any company."""
+    if sparse.issparse(X):
+        return X @ topics
+    return multiply_rows(X, topics.T)
+
+
+def _warn_of_moving(n_moving: int, stacklevel: int) -> None:
+    if n_moving:
+        warnings.warn(
+            f"The mixtures of {n_moving} rows still moved after {_MAX_SWEEPS} sweeps; "
+            "their scores are close to, but not at, the limit. Lower n_components, as "
+            "topics that are nearly alike make slow work.",
+            ConvergenceWarning,
+            stacklevel=stacklevel,
+        )
+
+
 def _as_float64(X):
-    """Return the rows in float64, sparse ones without entries that stand twice."""
-    return ArrayRows(X).read(0, X.shape[0]).astype(np.float64, copy=False)
+    """Return the rows in float64; sparse ones as an array, whose operators differ."""
+    if sparse.issparse(X):
+        X = sparse.csr_array(X)
+    return X.astype(np.float64, copy=False)
