@@ -185,6 +185,27 @@ def test_one_far_row_does_not_wipe_out_the_others(seed):
     np.testing.assert_allclose(model.cluster_centers_, near.cluster_centers_, atol=1e-5)
 
 
+def test_tiny_column_beside_a_usual_one(seed):
+    X, starts = (each.astype(np.float32) for each in noise_around_blobs(seed))
+    X[:, 2] *= np.float32(1e-36)
+    starts[:, 2] *= np.float32(1e-36)
+    model = from_starts(X, starts)
+    for label in range(4):
+        mean = X[model.labels_ == label].mean(axis=0, dtype=np.float64)
+        np.testing.assert_allclose(model.cluster_centers_[label], mean, rtol=1e-4)
+
+
+def test_rows_without_weight_do_not_fill_a_cluster():
+    X = np.array([[0.0], [1.0], [2.0], [10.0], [11.0], [40.0], [41.0]])
+    starts = np.array([[1.0], [10.0], [1e9]])
+    model = KMeansMinusMinus(3, n_outliers=0, init=starts, tol=0).fit(
+        X, sample_weight=[1, 1, 1, 1, 1, 0, 0]
+    )
+    # Rows 5 and 6 are far but weigh nothing: another row fills the third cluster.
+    assert len(np.unique(model.labels_[:5])) == 3
+    np.testing.assert_allclose(model.cluster_centers_, [[1.5], [10.5], [0.0]])
+
+
 def test_weights_are_repeated_rows_if_all_are_kept(seed):
     X, starts = noise_around_blobs(seed)
     weights = np.random.default_rng(seed).integers(0, 4, len(X))

@@ -586,10 +586,11 @@ class _Problem:
         if not len(empty):
             return
         costs = self._exact_costs(state)
-        counts = np.bincount(state.cells, minlength=self._n_clusters + 1)
-        movable = (state.cells < self._n_clusters) & (costs > 0)
-        if self._weights is not None:
-            movable &= self._weights > 0
+        counted = (
+            np.ones(len(costs), bool) if self._weights is None else self._weights > 0
+        )
+        counts = np.bincount(state.cells[counted], minlength=self._n_clusters + 1)
+        movable = counted & (state.cells < self._n_clusters) & (costs > 0)
         candidates = np.flatnonzero(movable)
         # One for each empty cell, and no more than one in each other is passed over.
         n_needed = min(len(candidates), self._n_clusters)

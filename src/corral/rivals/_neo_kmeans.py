@@ -157,7 +157,7 @@ class NEOKMeans(JointClusterer):
     >>> model = NEOKMeans(2, n_outliers=1, alpha=0.01, random_state=0).fit(X)
     >>> np.flatnonzero(model.labels_ == -1)
     array([3])
-    >>> model.memberships_.sum()
+    >>> model.memberships_.nnz
     101
     >>> model.memberships_.toarray()[77]
     array([ True,  True])

@@ -9,13 +9,14 @@ import numpy as np
 from scipy import sparse
 
 from corral._grid import Grid
+from corral._lloyd import weigh_rows
 from corral._outliers import costliest
 from corral._threads import Threads
 from corral._tiles import RowSpace
 
-# A block should be so large that the Python calls per block do not count. One sweep with
-# 3 centres on 2 threads takes over 494,021 x 38 rows 10 ms in blocks of 8,192 rows and
-# 8 ms in blocks of 52,428; over 58,000 x 9 rows 1.3 ms in blocks and 0.5 ms in one.
+# A block should be so large that the Python calls per block do not count. One sweep
+# with 3 centres on 2 threads takes over 494,021 x 38 rows 10 ms in blocks of 8,192 rows
+# and 8 ms in blocks of 52,428; over 58,000 x 9 rows 1.3 ms in blocks and 0.5 ms in one.
 _MAX_BLOCK_ROWS = 2**16
 _MAX_BLOCK_VALUES = 2**21
 _MAX_BLOCK_SCORES = 2**19
@@ -23,14 +24,19 @@ _MAX_BLOCK_SCORES = 2**19
 # Less than so many values are not worth a second thread.
 _MIN_SHARED_VALUES = 2**20
 
-# Work in float64 is done in pieces of this many values, which fit the cache.
-_PIECE_VALUES = 2**16
+# Work in float64 is done in pieces of about so many values. Smaller ones fit the cache
+# better, but two threads that make short calls wait for each other: all costs of
+# 494,021 x 38 rows take 39 ms on 2 threads with 2**16 values and 22 ms with 2**18.
+_PIECE_VALUES = 2**18
 
 # The shift is the median of about this many rows.
-_MEDIAN_ROWS = 2**11
+_MEDIAN_ROWS = 2**9
 
 # Rows that are laid side by side to find the largest and smallest values.
 _FOLD = 64
+
+# Larger scales of a column could overflow in float32.
+_MAX_SCALE = 2.0**64
 
 # Columns that are added up at once, fewer than NumPy's buffer of 8,192 numbers.
 _STRIP = 4096
@@ -42,7 +48,7 @@ _SLACK = 24
 # the rounding of float64, as the two rows of a cluster are, tie whatever their storage.
 _ROUNDED_BITS = 12
 # What this may change in a cost, as a share of |x|^2 + |r|^2 with r the centre nearest
-# to the origin; four times as much as it does.
+# to the origin; several times as much as it does.
 _ROUNDED_SHARE = 2.0 ** (_ROUNDED_BITS - 50)
 
 
@@ -197,12 +203,20 @@ class Points:
         # bounds of the centres in the product.
         self._augmented = np.empty((self.n_rows, self.n_features + 2), self.dtype)
 
-        def place_piece(here: slice) -> None:
-            out = self._augmented[here, : self.n_features]
-            space.place(X[here], out=out)
-            wide = out.astype(np.float64)
+        # NumPy is slow along an axis whose rows are short: take the shift from all rows
+        # of a piece as a whole.
+        shifts = None
+        if space.shift is not None:
+            shifts = np.tile(space.shift, (min(self.piece_rows, self.n_rows), 1))
+
+        def place_piece(here: slice, buffers: np.ndarray) -> None:
+            wide = buffers[0]
+            shift = None if shifts is None else shifts[: len(wide)]
+            points = replace(space, shift=shift).place(X[here])
+            wide[:] = points
+            self.squares[here] = _multiply_rows(wide, wide)
+            self._augmented[here, : self.n_features] = points
             self._augmented[here, -2] = 1
-            self.squares[here] = np.einsum("ij,ij->i", wide, wide)
             self._augmented[here, -1] = np.sqrt(self.squares[here])
 
         self._over_pieces(place_piece)
@@ -234,7 +248,13 @@ class Points:
         if self.is_sparse or isinstance(rows, slice):
             return self.values[rows]
         # Whole rows lie together in memory, which makes it twice as fast.
-        return self._augmented.take(rows, axis=0)[:, : self.n_features]
+        return self.read_augmented(rows)[:, : self.n_features]
+
+    def read_augmented(self, rows: np.ndarray | slice) -> np.ndarray:
+        """Return some dense rows, each with a one and its norm."""
+        if isinstance(rows, slice):
+            return self._augmented[rows]
+        return self._augmented.take(rows, axis=0)
 
     def pack(self, centers: np.ndarray) -> Centers:
         """Pack centres for products with the rows.
@@ -268,11 +288,11 @@ class Points:
         from x than r, so ``|c| <= 2|x| + |r|`` but for rounding, and its bound exceeds
         its score by no more than ``2 gamma (|x||c| + |c|^2 / 2)``, which is less than
         ``gamma (11 |x|^2 + 4 |r|^2)``. The slack is ``24 gamma (|x|^2 + |r|^2)`` or
-        more and covers this and the rounding of the rest. A row has its label at once if only
-        one bound comes as near as the slack to the best; the few others are settled in
-        float64, the lower label first where two centres are equally near but for
-        rounding. So a label does not depend on the rows beside it, on the size of the
-        blocks or on how BLAS adds.
+        more and covers this and the rounding of the rest. A row has its label at once
+        if only one bound comes as near as the slack to the best; the few others are
+        settled in float64, the lower label first where two centres are equally near but
+        for rounding. So a label does not depend on the rows beside it, on the size of
+        the blocks or on how BLAS adds.
 
         Parameters
         ----------
@@ -319,10 +339,11 @@ class Points:
             each[here] for each in (found.labels, found.floors, found.ceilings)
         )
         views = buffers.cut(len(labels))
+        best, slacks, codes = views.best, views.slacks, views.codes
         self._score(here, centers, views.products)
         scores = views.products[:n_clusters]
-        best = np.maximum.reduce(scores, axis=0)
-        slacks = self._slacks[here] + self.dtype.type(centers.slack)
+        np.maximum.reduce(scores, axis=0, out=best)
+        np.add(self._slacks[here], self.dtype.type(centers.slack), out=slacks)
         np.subtract(self._bases[here], best, out=floors)
         np.add(floors, slacks, out=ceilings)
         best -= slacks
@@ -331,7 +352,7 @@ class Points:
         # to 2K - 1, and two or more give at least 2K. One sum takes the place of a
         # count and a search along a short axis.
         np.multiply(views.is_candidate.view(np.uint8), buffers.marks, out=views.marked)
-        codes = np.add.reduce(views.marked, axis=0, dtype=buffers.marks.dtype)
+        np.add.reduce(views.marked, axis=0, dtype=codes.dtype, out=codes)
         codes -= codes.dtype.type(n_clusters)
         labels[:] = codes
         # Unsigned: no candidate at all, as where a product overflows, is doubtful too.
@@ -412,9 +433,9 @@ class Points:
         """
         costs = np.empty(len(labels))
 
-        def cost_piece(here: slice) -> None:
+        def cost_piece(here: slice, buffers: np.ndarray) -> None:
             chosen = here if isinstance(rows, slice) else rows[here]
-            exact = self._cost_piece(chosen, labels[here], centers)
+            exact = self._cost_piece(chosen, labels[here], centers, buffers)
             costs[here] = _round(exact)
 
         self._over_pieces(cost_piece, len(labels))
@@ -428,20 +449,24 @@ class Points:
             costs[:, label] = self.costs(slice(None), labels, centers)
         return costs
 
-    def _cost_piece(self, rows, labels: np.ndarray, centers: Centers) -> np.ndarray:
+    def _cost_piece(
+        self, rows, labels: np.ndarray, centers: Centers, buffers: np.ndarray
+    ) -> np.ndarray:
         if self.is_sparse:
             products = self._sparse_products(rows, labels, centers)
-        elif self.is_cosine:
-            points = self.read(rows).astype(np.float64)
-            products = _multiply_rows(points, centers.values.take(labels, axis=0))
+            if not self.is_cosine:
+                ends = self.squares[rows] + 2 * centers.halves[labels]
+                return np.maximum(ends - 2 * products, 0)
         else:
-            gaps = centers.values.take(labels, axis=0)
-            gaps -= self.read(rows).astype(np.float64)
-            return _multiply_rows(gaps, gaps)
-        if self.is_cosine:
-            return np.maximum(1 - products, 0)
-        ends = self.squares[rows] + 2 * centers.halves[labels]
-        return np.maximum(ends - 2 * products, 0)
+            points, nearest = buffers
+            points[:] = self.read(rows)
+            # Without "clip" it would go through a buffer of its own.
+            centers.values.take(labels, axis=0, out=nearest, mode="clip")
+            if not self.is_cosine:
+                points -= nearest
+                return _multiply_rows(points, points)
+            products = _multiply_rows(points, nearest)
+        return np.maximum(1 - products, 0)
 
     def _sparse_products(
         self, rows, labels: np.ndarray, centers: Centers
@@ -452,17 +477,23 @@ class Points:
         return np.bincount(owners, terms, minlength=len(labels))
 
     def _over_pieces(
-        self, work_on: Callable[[slice], None], n_rows: int | None = None
+        self, work_on: Callable[[slice, np.ndarray], None], n_rows: int | None = None
     ) -> None:
-        """Call a function with all rows, or the first so many, piece by piece."""
+        """Call a function with all rows, or the first so many, piece by piece.
+
+        It also gets two buffers of the shape of the piece, in float64.
+        """
         n_rows = self.n_rows if n_rows is None else n_rows
         step = self.piece_rows
 
         def work(_: int, share: range) -> None:
+            n_columns = 0 if self.is_sparse else self.n_features
+            buffers = np.empty((2, min(step, n_rows), n_columns))
             # Here and not around it: each thread has settings of its own.
             with np.errstate(over="ignore", invalid="ignore"):
                 for index in share:
-                    work_on(slice(index * step, min((index + 1) * step, n_rows)))
+                    here = slice(index * step, min((index + 1) * step, n_rows))
+                    work_on(here, buffers[:, : here.stop - here.start])
 
         self.share(-(-n_rows // step), n_rows, work)
 
@@ -478,6 +509,9 @@ class _Views(NamedTuple):
     products: np.ndarray
     is_candidate: np.ndarray
     marked: np.ndarray
+    best: np.ndarray
+    slacks: np.ndarray
+    codes: np.ndarray
 
 
 class _Buffers:
@@ -487,18 +521,24 @@ class _Buffers:
         # Wide enough for the sum of all marks.
         mark_dtype = np.min_scalar_type(3 * n_clusters**2 // 2)
         self.marks = np.arange(n_clusters, 2 * n_clusters, dtype=mark_dtype)[:, None]
-        self._products = np.empty(_pad(n_clusters) * n_rows, dtype)
-        self._is_candidate = np.empty(n_clusters * n_rows, bool)
-        self._marked = np.empty(n_clusters * n_rows, mark_dtype)
+        self._whole = _Views(
+            products=np.empty((_pad(n_clusters), n_rows), dtype),
+            is_candidate=np.empty((n_clusters, n_rows), bool),
+            marked=np.empty((n_clusters, n_rows), mark_dtype),
+            best=np.empty(n_rows, dtype),
+            slacks=np.empty(n_rows, dtype),
+            codes=np.empty(n_rows, mark_dtype),
+        )
 
     def cut(self, n_rows: int) -> _Views:
-        """Return the buffers in the shape (n_clusters, n_rows)."""
-        n_clusters = len(self.marks)
-        n_values = n_clusters * n_rows
+        """Return contiguous buffers for so many rows."""
         return _Views(
-            self._products[: _pad(n_clusters) * n_rows].reshape(-1, n_rows),
-            self._is_candidate[:n_values].reshape(-1, n_rows),
-            self._marked[:n_values].reshape(-1, n_rows),
+            *(
+                each.reshape(-1)[: each.size // each.shape[-1] * n_rows].reshape(
+                    *each.shape[:-1], n_rows
+                )
+                for each in self._whole
+            )
         )
 
 
@@ -533,11 +573,26 @@ class CellSums:
         if not points.is_cosine:
             largest = np.abs(ends).max(axis=0).astype(np.float64)
         heaviest = 1.0 if weights is None else weights.max()
-        self._grid = Grid.fit(largest * heaviest, points.n_rows)
-        self._weight_grid = Grid.fit(np.array([heaviest]), points.n_rows)
+        # The last column is the weight.
+        self._grid = Grid.fit(np.append(largest, 1.0) * heaviest, points.n_rows)
         if self._is_fine_enough():
             self._grid = replace(self._grid, n_levels=1)
+        if not points.is_sparse:
+            self._scales = self._tile_scales()
         self.clear()
+
+    def _tile_scales(self) -> np.ndarray:
+        """Return what the columns of a piece are multiplied by, for all its rows.
+
+        NumPy is slow along an axis whose rows are short, so a piece is multiplied as a
+        whole. Of the augmented columns, the ones give the weights and the norms are not
+        needed.
+        """
+        scales = np.append(1 / self._grid.steps, 0.0)
+        is_safe = self._weights is None and scales.max() < _MAX_SCALE
+        dtype = self._points.dtype if is_safe else np.dtype(np.float64)
+        n_rows = min(self._points.piece_rows, self._points.n_rows)
+        return np.tile(scales.astype(dtype), (n_rows, 1))
 
     def _is_fine_enough(self) -> bool:
         """Tell whether one level of the grid does.
@@ -545,10 +600,14 @@ class CellSums:
         It does where its steps move a usual row no farther than the errors of a plain
         sum in the precision of the rows, which grow as the root of their number. The
         median, because one far row makes the steps large and must not be the measure.
+        Weights have their own range and take two levels.
         """
+        if self._weights is not None:
+            return False
         squares = self._points.squares
         usual = np.sqrt(np.median(squares[:: max(len(squares) // _MEDIAN_ROWS, 1)]))
-        step = np.sqrt(np.einsum("i,i->", self._grid.steps, self._grid.steps)) / 2
+        steps = self._grid.steps[:-1]
+        step = np.sqrt(np.einsum("i,i->", steps, steps)) / 2
         error = np.sqrt(len(squares)) * np.finfo(self._points.dtype).eps
         return bool(step <= error * usual)
 
@@ -559,9 +618,8 @@ class CellSums:
 
     def clear(self) -> None:
         """Take all rows out."""
-        n_columns = self._grid.n_levels * self._points.n_features
-        self._sums = np.zeros((len(self._cells), n_columns))
-        self._cell_weights = np.zeros((len(self._cells), 2))
+        shape = (self.n_cells, self._grid.n_levels, len(self._grid.steps))
+        self._sums = np.zeros(shape)
         self._joined: tuple[np.ndarray, np.ndarray] | None = None
 
     def move(
@@ -575,61 +633,52 @@ class CellSums:
         old, new : ndarray of shape (n_chosen,)
         """
         step = self._points.piece_rows
+        add_parts = self._add_sparse if self._points.is_sparse else self._add_dense
 
         def work(_: int, share: range) -> None:
             change = np.zeros_like(self._sums)
-            weight_change = np.zeros_like(self._cell_weights)
             for index in share:
                 here = slice(index * step, min((index + 1) * step, len(new)))
                 chosen = here if isinstance(rows, slice) else rows[here]
                 signs = (self._cells == new[here]).astype(np.float64)
                 if old is not None:
                     signs -= self._cells == old[here]
-                self._add_parts(change, signs, chosen)
-                weight_change += self._sum_weights(signs, chosen)
+                add_parts(change, signs, chosen)
             with self._lock:
                 self._sums += change
-                self._cell_weights += weight_change
 
         self._points.share(-(-len(new) // step), len(new), work)
         self._joined = None
 
-    def _sum_weights(self, signs: np.ndarray, rows) -> np.ndarray:
-        if self._weights is None:
-            # The step is a power of two, so nothing is left for the fine level.
-            counts = signs.sum(axis=1, keepdims=True) / self._weight_grid.steps
-            return counts * [1.0, 0.0]
-        return signs @ self._weight_grid.split(self._weights[rows, None])
+    def _add_sparse(self, sums: np.ndarray, signs: np.ndarray, rows) -> None:
+        """Add rows to the cells, or take them away, as the signs say."""
+        weights = None if self._weights is None else self._weights[rows]
+        parts = self._grid.split(weigh_rows(self._points.values[rows], weights))
+        sums += (parts.T.tocsr() @ signs.T).T.reshape(sums.shape)
 
-    def _add_parts(self, sums: np.ndarray, signs: np.ndarray, rows) -> None:
-        """Add the parts of rows to the cells, or take them away, as the signs say."""
-        values = self._points.read(rows)
-        if self._points.is_sparse:
-            if self._weights is not None:
-                values = sparse.diags_array(self._weights[rows]) @ values
-            parts = self._grid.split(values.astype(np.float64))
-            sums += (parts.T.tocsr() @ signs.T).T
-            return
+    def _add_dense(self, sums: np.ndarray, signs: np.ndarray, rows) -> None:
+        """Add rows to the cells, or take them away, as the signs say.
+
+        Level by level, and in float32 where the rows are: products with powers of two
+        are exact, and so are differences of neighbours.
+        """
+        values = self._points.read_augmented(rows)
+        multiples = values * self._scales[: len(values)]
         if self._weights is not None:
-            values = values * self._weights[rows, None]
-        # Level by level, and in float32 where the rows are: products with powers of
-        # two are exact, and so are differences of neighbours. A split takes four times
-        # as long.
-        multiples = values * (1 / self._grid.steps).astype(values.dtype)
-        n_features = self._points.n_features
+            multiples *= self._weights[rows, None]
         for level in range(self._grid.n_levels):
-            here = np.s_[:, level * n_features : (level + 1) * n_features]
             whole = np.rint(multiples)
-            sums[here] += signs @ whole.astype(np.float64, copy=False)
+            parts = signs @ whole.astype(np.float64, copy=False)
+            sums[:, level] += parts[:, :-1]
             if level + 1 < self._grid.n_levels:
                 multiples -= whole
-                multiples *= values.dtype.type(2.0**self._grid.bits)
+                multiples *= multiples.dtype.type(2.0**self._grid.bits)
 
     def join(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the sums of the rows and the weights of all cells."""
         if self._joined is None:
-            weights = self._weight_grid.join(self._cell_weights)[:, 0]
-            self._joined = self._grid.join(self._sums), weights
+            sums = self._grid.join(self._sums.reshape(self.n_cells, -1))
+            self._joined = sums[:, :-1], sums[:, -1]
         return self._joined
 
 
