@@ -295,7 +295,7 @@ def test_rows_of_zeros_only(as_sparse, beta):
 def test_more_topics_than_rows_or_terms(seed):
     X = counts(seed, 5, 3)
     model = TONMF(8, beta=0.0, max_iter=500, n_outliers=1, random_state=seed).fit(X)
-    assert model.components_.shape == (8, 3)
+    assert model.components_.shape == (3, 3)
     assert np.isfinite(model.components_).all()
     assert model.outlier_scores_ == pytest.approx(0, abs=0.1)
 
@@ -438,3 +438,12 @@ def test_settings_changed_after_the_fit_change_no_answer(seed):
 def test_bad_parameters(parameters, message):
     with pytest.raises(ValueError, match=message):
         TONMF(**parameters).fit(counts(0))
+
+
+def test_there_are_no_more_topics_than_features():
+    X = np.abs(np.random.default_rng(0).normal(size=(40, 3)))
+    model = TONMF(random_state=0).fit(X)
+    assert model.components_.shape == (3, 3)
+    np.testing.assert_array_equal(
+        TONMF(3, random_state=0).fit(X).outlier_scores_, model.outlier_scores_
+    )

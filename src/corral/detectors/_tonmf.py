@@ -65,7 +65,7 @@ class TONMF(Detector):
     Parameters
     ----------
     n_components : int, default=10
-        Number of topics.
+        Number of topics. No more than features are used: so many explain everything.
     alpha : float, default=10.0
         Weight :math:`\alpha` of the outlier part: a document has one if its residual is
         longer than this. It is in the units of X.
@@ -85,7 +85,7 @@ class TONMF(Detector):
 
     Attributes
     ----------
-    components_ : ndarray of shape (n_components, n_features)
+    components_ : ndarray of shape (n_topics, n_features)
         The topics, :math:`W^\top`.
     outlier_norms_ : ndarray of shape (n_samples,)
         Norm :math:`\lVert z_i \rVert` of each document's outlier part: the paper's
@@ -221,9 +221,8 @@ class TONMF(Detector):
     def _run_rounds(self, X) -> "tuple[State, list[float]]":
         """Return the last state and the objective from the start on."""
         squares = row_norms(X) ** 2
-        state = draw_start(
-            X, squares, self.n_components, check_random_state(self.random_state)
-        )
+        n_topics = min(self.n_components, X.shape[1])
+        state = draw_start(X, squares, n_topics, check_random_state(self.random_state))
         history = [state.objective(self.alpha, self.beta)]
         while len(history) <= self.max_iter:
             state = update(X, squares, state, self.alpha, self.beta)
