@@ -624,5 +624,7 @@ class _Problem:
             costs=costs,
             history=np.minimum.accumulate(history),
             converged=converged,
-            n_filled=int(np.count_nonzero(np.bincount(state.found.labels[kept]))),
+            n_filled=int(
+                np.count_nonzero(np.bincount(state.cells)[: self._n_clusters])
+            ),
         )
