@@ -222,7 +222,7 @@ class PackedCenters:
         """Pack centres; the parameters are the attributes of the same names."""
         references = _nearest_to_origin(layout, half_norms)
         rivals = layout.rivals(references)
-        gamma = _rounding_bound(n_terms, dtype)
+        gamma = rounding_bound(n_terms, dtype)
         if is_sparse:
             to_pack = slice(None) if cache is None else cache.is_stale[places]
             matrix = _pack_centers(
@@ -275,7 +275,7 @@ class PackedCenters:
         squares = 2 * self.half_norms[self.reference_cells]
         if self.is_spherical:
             squares = np.ones_like(squares)
-        doubts = 24 * _rounding_bound(self.n_terms, self.matrix.dtype) * squares
+        doubts = 24 * rounding_bound(self.n_terms, self.matrix.dtype) * squares
         common = np.partition(doubts, _COMMON_DOUBT * len(doubts) // 100)
         common = common[_COMMON_DOUBT * len(doubts) // 100]
         large_runs = np.flatnonzero(doubts > common)
@@ -323,7 +323,7 @@ class _RunDoubts(NamedTuple):
 
 
 @lru_cache
-def _rounding_bound(n_terms: int, dtype) -> float:
+def rounding_bound(n_terms: int, dtype) -> float:
     """Bound the error of a score, relative to |x||c| + |c|^2 / 2.
 
     The error of a sum of n products is at most n u, and with overwhelming
@@ -363,7 +363,7 @@ def _pack_differences(
     biases = half_norms - reference_half_norms
     # The norms are rounded too, which counts where their difference is small.
     errors = gamma * np.abs(biases)
-    errors += _rounding_bound(n_features, np.float64) * (
+    errors += rounding_bound(n_features, np.float64) * (
         half_norms + reference_half_norms
     )
     matrix = np.empty((len(centers), n_features + 2), dtype=dtype)
@@ -614,7 +614,7 @@ def _subtract_doubts(
     packed : PackedCenters
     """
     doubts = packed.run_doubts
-    of_rows = 24 * _rounding_bound(packed.n_terms, best.dtype) * norms**2
+    of_rows = 24 * rounding_bound(packed.n_terms, best.dtype) * norms**2
     of_rows += doubts.common
     of_rows = of_rows.astype(best.dtype)
     of_rows[np.isinf(of_rows)] = np.nan
@@ -631,7 +631,7 @@ def _settle_close_calls(
     labels = np.empty(len(runs), layout.label_dtype)
     candidates = np.arange(layout.n_clusters[runs].max())
     step = max(_CLOSE_CALL_VALUES // (len(candidates) * max(packed.n_terms, 1)), 1)
-    gamma = _rounding_bound(tile.points.shape[1], np.float64)
+    gamma = rounding_bound(tile.points.shape[1], np.float64)
     for start in range(0, len(runs), step):
         part = slice(start, start + step)
         exists = candidates < layout.n_clusters[runs[part], None]

@@ -44,11 +44,7 @@ class ArrayRows:
         self.is_sparse = sparse.issparse(X)
         if self.is_sparse:
             # A CSR of an older kind would give matrices, whose operators differ.
-            X = sparse.csr_array(X)
-            if not X.has_canonical_format:
-                # Entries that stand twice would count twice in a norm.
-                X = X.copy()
-                X.sum_duplicates()
+            X = tidy_rows(sparse.csr_array(X))
         self._X = X
         self.shape = X.shape
         self.dtype = X.dtype
@@ -89,3 +85,20 @@ class DenseRows:
     def take(self, rows: np.ndarray) -> np.ndarray:
         """Return the rows with these sorted indices."""
         return self._source.take(rows).toarray()
+
+
+def tidy_rows(rows):
+    """Return sparse rows with sorted indices and no repeated entry, dense as they are.
+
+    Repeated entries would count twice in a norm. What is not tidy is copied.
+    """
+    if sparse.issparse(rows) and not rows.has_canonical_format:
+        rows = rows.copy()
+        rows.sum_duplicates()
+    return rows
+
+
+def cut_rows(n_rows: int, size: int) -> list[slice]:
+    """Cut rows into blocks of at most ``size``, or of one row."""
+    size = max(size, 1)
+    return [slice(start, min(start + size, n_rows)) for start in range(0, n_rows, size)]

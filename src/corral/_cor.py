@@ -335,25 +335,6 @@ class COR(
         features, given = self._read_labels(partitions, "partitions", reset=True)
         return self._fit(features, given, sample_weight)
 
-    def fit_predict(self, X, y=None, **fit_params):
-        """Find clusters and outliers and return ``labels_``.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-            The rows.
-        y : Ignored
-            Here because scikit-learn passes it.
-        **fit_params : dict
-            Passed to :meth:`fit`.
-
-        Returns
-        -------
-        labels : ndarray of shape (n_samples,)
-            Cluster of each row, -1 for outliers.
-        """
-        return self.fit(X, **fit_params).labels_
-
     def predict(self, X, extra_partitions=None):
         """Return the cluster of each row, -1 for outliers.
 

@@ -7,10 +7,11 @@ from sklearn.base import BaseEstimator, OutlierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from corral._cor import COR
+from corral._decision import DecisionMixin
 from corral._sklearn_compat import HasMethods, _fit_context
 
 
-class CORDetector(OutlierMixin, BaseEstimator):
+class CORDetector(DecisionMixin, OutlierMixin, BaseEstimator):
     """COR with the answers of scikit-learn's outlier detectors.
 
     Labels are +1 for rows that belong to a cluster and -1 for outliers, and scores are
@@ -117,21 +118,6 @@ class CORDetector(OutlierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         return self.estimator_.score_samples(X)
-
-    def decision_function(self, X):
-        """Return how far each row is from being an outlier; outliers are negative.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-            The rows.
-
-        Returns
-        -------
-        decisions : ndarray of shape (n_samples,)
-            ``score_samples(X) - offset_``.
-        """
-        return self.score_samples(X) - self.offset_
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.utils.extmath import randomized_svd
 
-from corral._blocks import ArrayRows, RowSource
+from corral._blocks import ArrayRows, RowSource, cut_rows
 from corral._threads import Threads
 from corral._tiles import RowSpace
 
@@ -117,8 +117,8 @@ def _find_chances(
     blocks = _split_rows(rung.source)
     distances = np.empty(rung.source.shape[0])
 
-    def measure(rows: np.ndarray) -> None:
-        points = _to_float64(rung.source.read(rows[0], rows[-1] + 1), space)
+    def measure(rows: slice) -> None:
+        points = _to_float64(rung.source.read(rows.start, rows.stop), space)
         distances[rows] = _squared_distances(points, mean)
 
     for _ in threads.map(measure, blocks):
@@ -136,8 +136,8 @@ def _find_chances(
 def _find_largest(source: RowSource, threads: Threads) -> float:
     """Return the largest size of a value."""
 
-    def measure(rows: np.ndarray) -> float:
-        block = source.read(rows[0], rows[-1] + 1)
+    def measure(rows: slice) -> float:
+        block = source.read(rows.start, rows.stop)
         values = block if isinstance(block, np.ndarray) else block.data
         return max(values.max(initial=0), -values.min(initial=0))
 
@@ -171,17 +171,16 @@ def turn_to_directions(source: RowSource, space: RowSpace) -> np.ndarray:
         _to_float64(source.take(spread), space), N_DIRECTIONS, n_iter=1, random_state=0
     )
     points = [
-        _to_float64(source.read(rows[0], rows[-1] + 1), space) @ directions.T
+        _to_float64(source.read(rows.start, rows.stop), space) @ directions.T
         for rows in _split_rows(source)
     ]
     return np.concatenate(points).astype(np.float32)
 
 
-def _split_rows(source: RowSource) -> list[np.ndarray]:
+def _split_rows(source: RowSource) -> list[slice]:
     """Return all rows in blocks of a bounded number of values."""
     n_rows, n_features = source.shape
-    n_blocks = -(-n_rows * n_features // _BLOCK_VALUES)
-    return np.array_split(np.arange(n_rows), min(n_blocks, n_rows))
+    return cut_rows(n_rows, _BLOCK_VALUES // n_features)
 
 
 def _to_float64(block, space: RowSpace):

@@ -91,7 +91,7 @@ def use_threads(n_jobs: int | None) -> Iterator[Threads]:
     """
     n_blas_threads = _blas_guard.enter()
     try:
-        n_threads = _count_threads(n_jobs, n_blas_threads)
+        n_threads = count_threads(n_jobs, n_blas_threads)
         if n_threads == 1:
             yield Threads(1, None)
         else:
@@ -108,7 +108,7 @@ def _count_cores() -> int:
     return os.cpu_count() or 1
 
 
-def _count_threads(n_jobs: int | None, n_blas_threads: int) -> int:
+def count_threads(n_jobs: int | None, n_blas_threads: int) -> int:
     if n_jobs == 0:
         raise ValueError(
             "n_jobs=0 should be a number of threads, -1 for all cores, or None."

@@ -144,6 +144,25 @@ def _row_sizes(points) -> np.ndarray:
     return np.ldexp(1.0, np.clip(exponents, -1000, 1000))
 
 
+def level_rows(X):
+    """Return rows times powers of two, each of size 1/2 to 1; zeros stay zeros.
+
+    Parameters
+    ----------
+    X : ndarray or CSR of shape (n_rows, n_features), float64
+
+    Returns
+    -------
+    rows : the same kind, a new one
+    """
+    if not sparse.issparse(X):
+        return np.ldexp(X, -np.frexp(np.abs(X).max(axis=1, keepdims=True))[1])
+    rows = X.copy()
+    sizes = abs(X).max(axis=1).toarray().ravel()
+    rows.data = np.ldexp(X.data, np.repeat(-np.frexp(sizes)[1], np.diff(X.indptr)))
+    return rows
+
+
 def _divide_rows(points, divisors: np.ndarray) -> None:
     divisors = np.where(divisors == 0, 1, divisors)
     if sparse.issparse(points):

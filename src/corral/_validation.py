@@ -4,9 +4,9 @@ from typing import NamedTuple
 
 import narwhals.stable.v1 as nw
 import numpy as np
-from scipy import sparse
 from sklearn.utils.validation import check_array, validate_data
 
+from corral._blocks import tidy_rows
 from corral._sklearn_compat import _check_sample_weight
 
 # Float input keeps its precision; anything else becomes float64.
@@ -48,7 +48,7 @@ def read_features(estimator, X, *, reset: bool) -> Features:
         numbers = validate_data(
             estimator, X, reset=reset, accept_sparse="csr", dtype=_FLOATS
         )
-        return Features(_tidy(numbers), [], numbers.shape[0])
+        return Features(numbers, [], numbers.shape[0])
     return _read_array(estimator, X, reset=reset)
 
 
@@ -91,15 +91,7 @@ def read_rows(estimator, X, *, reset: bool, accept_sparse: bool = True):
         dtype=_FLOATS,
         order="C",
     )
-    return _tidy(rows)
-
-
-def _tidy(rows):
-    """Sort the indices of sparse rows and add up repeated entries, on a copy."""
-    if sparse.issparse(rows) and not rows.has_canonical_format:
-        rows = rows.copy()
-        rows.sum_duplicates()
-    return rows
+    return tidy_rows(rows)
 
 
 def _check_numeric(columns: list, advice: str) -> None:

@@ -5,10 +5,10 @@ import pytest
 from scipy import sparse
 from scipy.spatial.distance import cdist
 
+from corral._row_book import RowBook
 from corral.detectors import COF, LDOF, LOF, FastABOD, IForest, _neighbors
 from corral.detectors._neighbors import (
     Neighbors,
-    RowBook,
     _distances_within,
     divide,
     find_medians,

@@ -8,12 +8,13 @@ import numpy as np
 from sklearn.base import BaseEstimator, OutlierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from corral._decision import DecisionMixin
 from corral._outliers import costliest, find_offset
 from corral._sklearn_compat import Interval, _fit_context
 from corral._validation import count_outliers, read_rows
 
 
-class Detector(OutlierMixin, BaseEstimator):
+class Detector(DecisionMixin, OutlierMixin, BaseEstimator):
     """Base of the detectors.
 
     A detector gives two methods: ``_fit`` learns from rows and returns their scores,
@@ -102,21 +103,6 @@ class Detector(OutlierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         return -self._score(self._read(X, reset=False))
-
-    def decision_function(self, X):
-        """Return how far each row is from being an outlier; outliers are negative.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-            The rows.
-
-        Returns
-        -------
-        decisions : ndarray of shape (n_samples,)
-            ``score_samples(X) - offset_``.
-        """
-        return self.score_samples(X) - self.offset_
 
     def _read(self, X, *, reset: bool):
         return read_rows(self, X, reset=reset, accept_sparse=self._accepts_sparse)

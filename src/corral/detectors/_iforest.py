@@ -7,11 +7,11 @@ import numpy as np
 from scipy import sparse
 from sklearn.ensemble import IsolationForest
 
+from corral._row_book import as_kind
 from corral._sklearn_compat import Interval, StrOptions
-from corral._threads import _count_threads
+from corral._threads import count_threads
 from corral.detectors._base import Detector
 from corral.detectors._neighbors import (
-    as_kind,
     choose_scale,
     find_offsets,
     limit,
@@ -155,7 +155,7 @@ class IForest(Detector):
 
     def _fit(self, X) -> np.ndarray:
         # Refuses 0 in the words that other detectors use.
-        _count_threads(self.n_jobs, 1)
+        count_threads(self.n_jobs, 1)
         X = X.astype(np.float64)
         self._is_sparse = sparse.issparse(X)
         self._offsets = find_offsets(X)

@@ -8,18 +8,17 @@ from scipy import sparse
 from sklearn import config_context
 from sklearn.neighbors import LocalOutlierFactor
 
+from corral._row_book import RowBook, as_kind
 from corral._sklearn_compat import Interval, StrOptions
-from corral._threads import _count_threads
+from corral._threads import count_threads
+from corral._tiles import level_rows
 from corral.detectors._base import Detector
 from corral.detectors._neighbors import (
     FAR,
     METRICS,
-    RowBook,
-    as_kind,
     choose_scale,
     count_neighbors,
     find_offsets,
-    level_rows,
     limit,
     measure_size,
     recall,
@@ -152,7 +151,7 @@ class LOF(Detector):
 
     def _fit(self, X) -> np.ndarray:
         # Refuses 0 in the words that other detectors use.
-        _count_threads(self.n_jobs, 1)
+        count_threads(self.n_jobs, 1)
         self.n_neighbors_ = count_neighbors(self, X.shape[0], fewest=1)
         X = X.astype(np.float64)
         self._book = RowBook(X)

@@ -2,9 +2,8 @@
 
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
-from hashlib import blake2b
 from numbers import Integral
 from typing import ClassVar
 
@@ -12,8 +11,11 @@ import numpy as np
 from scipy import sparse
 from sklearn.neighbors import NearestNeighbors
 
+from corral._blocks import cut_rows
+from corral._row_book import RowBook, as_kind
 from corral._sklearn_compat import Interval
 from corral._threads import use_threads
+from corral._tiles import level_rows
 from corral.detectors._base import Detector
 
 # Those that scikit-learn knows for dense and for sparse rows and that need no further
@@ -73,36 +75,6 @@ class Neighborhoods:
 
     indices: np.ndarray
     distances: np.ndarray
-
-
-class RowBook:
-    """Finds the training row that a row is equal to.
-
-    Parameters
-    ----------
-    X : ndarray or CSR of shape (n_samples, n_features)
-
-    Attributes
-    ----------
-    inverse : ndarray of shape (n_samples,)
-        Which of the distinct rows each row is.
-    firsts : ndarray of shape (n_distinct,)
-        The first of each set of equal rows, in the order of the rows.
-    """
-
-    def __init__(self, X) -> None:
-        self._is_sparse = sparse.issparse(X)
-        self._places: dict[bytes, int] = {}
-        places = self._places
-        numbers = (places.setdefault(key, len(places)) for key in _digest(X))
-        self.inverse = np.fromiter(numbers, dtype=np.intp, count=X.shape[0])
-        self.firsts = np.unique(self.inverse, return_index=True)[1]
-
-    def find(self, X) -> np.ndarray:
-        """Return which distinct row each row is equal to, -1 for none."""
-        X = as_kind(X, is_sparse=self._is_sparse)
-        found = (self._places.get(key, -1) for key in _digest(X))
-        return np.fromiter(found, dtype=np.intp, count=X.shape[0])
 
 
 class Neighbors:
@@ -196,7 +168,7 @@ class Neighbors:
         values = np.empty(X.shape[0])
         # Four arrays over pairs of neighbours and three of coordinates.
         row_bytes = 8 * self.n_neighbors * (4 * self.n_neighbors + 3 * X.shape[1])
-        blocks = list(_cut(X.shape[0], _BLOCK_BYTES // row_bytes))
+        blocks = cut_rows(X.shape[0], _BLOCK_BYTES // row_bytes)
 
         def work(_: int, share: range) -> None:
             for number in share:
@@ -235,7 +207,7 @@ class Neighbors:
         indices = np.empty((X.shape[0], self.n_neighbors), dtype=np.intp)
         distances = np.empty((X.shape[0], self.n_neighbors))
         row_bytes = _CANDIDATE_BYTES * n_candidates * int(self._members.counts.max())
-        for block in _cut(X.shape[0], _SEARCH_BYTES // row_bytes):
+        for block in cut_rows(X.shape[0], _SEARCH_BYTES // row_bytes):
             rows, mine = X[block], own[block]
             places, away = self._search_block(rows, n_candidates)
             chosen = self._choose(places, away, mine)
@@ -255,7 +227,7 @@ class Neighbors:
             away, places = self._search.kneighbors(self._shift(X), n_candidates)
         if self._metric != "manhattan":
             row_bytes = 16 * n_candidates * _count_columns(X)
-            for block in _cut(X.shape[0], _BLOCK_BYTES // row_bytes):
+            for block in cut_rows(X.shape[0], _BLOCK_BYTES // row_bytes):
                 away[block] = _measure(X[block], self._distinct, places[block])
         if self._metric == "cosine":
             away[away < _PARALLEL] = 0.0
@@ -402,13 +374,6 @@ class NeighborDetector(Detector):
         return self._score_neighborhoods(X, self._neighbors.of_new(X))
 
 
-def as_kind(X, *, is_sparse: bool):
-    """Return rows as CSR or as an array, whichever is asked for."""
-    if sparse.issparse(X) == is_sparse:
-        return X
-    return sparse.csr_array(X) if is_sparse else X.toarray()
-
-
 def find_medians(X) -> np.ndarray:
     """Return the median of each column, of an array or of sparse rows."""
     if not sparse.issparse(X):
@@ -484,25 +449,6 @@ def choose_scale(size: float, large: int = _LARGE_EXPONENT) -> float:
         if exponent < _SMALL_EXPONENT
         else 1.0
     )
-
-
-def level_rows(X):
-    """Return rows times powers of two, each of size 1/2 to 1; zeros stay zeros.
-
-    Parameters
-    ----------
-    X : ndarray or CSR of shape (n_rows, n_features), float64
-
-    Returns
-    -------
-    rows : the same kind, a new one
-    """
-    if not sparse.issparse(X):
-        return np.ldexp(X, -np.frexp(np.abs(X).max(axis=1, keepdims=True))[1])
-    rows = X.copy()
-    sizes = abs(X).max(axis=1).toarray().ravel()
-    rows.data = np.ldexp(X.data, np.repeat(-np.frexp(sizes)[1], np.diff(X.indptr)))
-    return rows
 
 
 def _to_unit(X):
@@ -589,30 +535,6 @@ def find_typical(lengths: np.ndarray) -> float:
     return float(np.median(above)) if len(above) else 1.0
 
 
-def _digest(X) -> Iterator[bytes]:
-    """Return a key for each row; equal rows, whatever their dtype, have one key."""
-    if sparse.issparse(X):
-        X = X.astype(np.float64, copy=True)
-        X.sum_duplicates()
-        X.eliminate_zeros()
-        indices = X.indices.astype(np.int64)
-        for start, end in zip(X.indptr[:-1], X.indptr[1:], strict=True):
-            key = indices[start:end].tobytes() + X.data[start:end].tobytes()
-            yield blake2b(key, digest_size=16).digest()
-        return
-    for block in _cut(X.shape[0], _BLOCK_BYTES // (8 * X.shape[1])):
-        # Adding zero turns -0.0 into 0.0, which it is equal to.
-        for row in X[block].astype(np.float64) + 0.0:
-            yield blake2b(row.tobytes(), digest_size=16).digest()
-
-
-def _cut(n_rows: int, size: int) -> Iterator[slice]:
-    """Cut rows into blocks of about ``size``, at least one row each."""
-    size = max(1, size)
-    for start in range(0, n_rows, size):
-        yield slice(start, min(start + size, n_rows))
-
-
 def _count_columns(X) -> int:
     """Return how many columns of a row take memory."""
     return X.nnz // X.shape[0] + 1 if sparse.issparse(X) else X.shape[1]
@@ -691,7 +613,7 @@ def _measure_again(
 ) -> None:
     """Replace the squared distances of close points by those from differences."""
     row, i, j = np.nonzero(is_close)
-    for block in _cut(len(row), _BLOCK_BYTES // (16 * points.shape[2])):
+    for block in cut_rows(len(row), _BLOCK_BYTES // (16 * points.shape[2])):
         part = row[block], i[block], j[block]
         differences = points[part[0], part[1]] - points[part[0], part[2]]
         squares[part] = np.einsum("ij,ij->i", differences, differences)

@@ -5,7 +5,6 @@ from numbers import Integral, Real
 from typing import ClassVar, NamedTuple
 
 import numpy as np
-from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
@@ -16,6 +15,7 @@ from corral.detectors._principal import (
     FitCloud,
     Matrix,
     Products,
+    as_float64,
     choose_spread,
     find_direction,
     row_lengths,
@@ -209,7 +209,7 @@ class OPCA(Detector):
         self.random_state = random_state
 
     def _fit(self, X):
-        cloud = FitCloud(_as_float64(X))
+        cloud = FitCloud(as_float64(X))
         self.mean_ = cloud.view.mean / cloud.view.scale
         self.ratio_ = self.ratio
         if self.forgetting is not None:
@@ -231,7 +231,7 @@ class OPCA(Detector):
         return scores
 
     def _score(self, X):
-        scores, _, n_moving = self._form.score(Cloud(_as_float64(X), self._view))
+        scores, _, n_moving = self._form.score(Cloud(as_float64(X), self._view))
         self._warn_of_moving(n_moving, stacklevel=4)
         return scores
 
@@ -381,10 +381,3 @@ def _turn(along: np.ndarray, across: np.ndarray) -> np.ndarray:
     length = np.hypot(along, across)
     safe = np.where(length > 0, length, 1.0)
     return np.where(length > 0, across / safe * (across / (safe + along)), 0.0)
-
-
-def _as_float64(X):
-    """Return the rows in float64; sparse ones as an array, whose operators differ."""
-    if sparse.issparse(X):
-        X = sparse.csr_array(X)
-    return X.astype(np.float64, copy=False)

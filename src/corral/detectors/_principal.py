@@ -7,6 +7,8 @@ import numpy as np
 from scipy import sparse
 from scipy.linalg import eigh_tridiagonal
 
+from corral._blocks import cut_rows
+
 # How many values a block of rows may hold, 8 MB of float64: small beside the rows, and
 # large enough for the matrix products to run at full speed.
 BLOCK_VALUES = 2**20
@@ -30,6 +32,13 @@ _MAX_EXPONENT = 1000
 
 # The same for the deviations, small enough to be multiplied with the above.
 _MAX_ZOOM_EXPONENT = 500
+
+
+def as_float64(X):
+    """Return the rows in float64; sparse ones as an array, whose operators differ."""
+    if sparse.issparse(X):
+        X = sparse.csr_array(X)
+    return X.astype(np.float64, copy=False)
 
 
 def multiply_rows(rows: np.ndarray, matrix: np.ndarray) -> np.ndarray:
@@ -115,7 +124,7 @@ class Cloud:
 
     def cut(self, n_values: int) -> list[slice]:
         """Cut the rows into blocks, for work that holds so many values per row."""
-        return _cut(len(self), n_values)
+        return cut_rows(len(self), BLOCK_VALUES // n_values)
 
     def read(self, rows: slice) -> np.ndarray:
         """Return the deviations of these rows, dense."""
@@ -352,14 +361,6 @@ def _run_lanczos(
     return vector
 
 
-def _cut(n_samples: int, n_values: int) -> list[slice]:
-    step = max(1, BLOCK_VALUES // n_values)
-    return [
-        slice(start, min(start + step, n_samples))
-        for start in range(0, n_samples, step)
-    ]
-
-
 def _find_range(X) -> tuple[np.ndarray, np.ndarray]:
     """Return the smallest and the largest value of each column."""
     low, high = X.min(axis=0), X.max(axis=0)
@@ -374,7 +375,7 @@ def _find_mean(X: np.ndarray, scale: float) -> np.ndarray:
     # Once more from the first mean, as a long sum of large values is rounded much.
     for _ in range(2):
         total = np.zeros(X.shape[1])
-        for rows in _cut(*X.shape):
+        for rows in cut_rows(len(X), BLOCK_VALUES // X.shape[1]):
             total += (X[rows] * scale - mean).sum(axis=0)
         mean += total / len(X)
     return mean

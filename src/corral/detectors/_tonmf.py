@@ -9,11 +9,12 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
+from corral._blocks import cut_rows
 from corral._sklearn_compat import Interval
 from corral._threads import use_threads
 from corral._tiles import row_norms
 from corral.detectors._base import Detector
-from corral.detectors._principal import multiply_rows, row_lengths
+from corral.detectors._principal import as_float64, multiply_rows, row_lengths
 
 # A new row's coefficients count as found when a sweep moves what they explain by less
 # than this share of the row; far below what could change a ranking.
@@ -200,7 +201,7 @@ class TONMF(Detector):
         self.random_state = random_state
 
     def _fit(self, X):
-        X = _as_float64(X)
+        X = as_float64(X)
         # The factors are narrow, and BLAS threads mostly wait for each other: measured
         # with two of them on a busy machine, a fit took five times as long.
         with use_threads(1):
@@ -235,7 +236,7 @@ class TONMF(Detector):
         return history[-2] - history[-1] <= self.tol * history[0]
 
     def _score(self, X):
-        scores, n_moving = self._solve(_as_float64(X))
+        scores, n_moving = self._solve(as_float64(X))
         _warn_of_moving(n_moving, stacklevel=4)
         return scores
 
@@ -517,9 +518,8 @@ def _measure_residuals(
     """Return the norms of ``X - mixtures @ topics.T``, short ones to full precision."""
     found = products.find_residuals(mixtures)
     small = np.flatnonzero(found < np.sqrt(_SMALL_RESIDUAL * products.squares))
-    step = max(1, _BLOCK_VALUES // X.shape[1])
-    for start in range(0, len(small), step):
-        rows = small[start : start + step]
+    for part in cut_rows(len(small), _BLOCK_VALUES // X.shape[1]):
+        rows = small[part]
         block = X[rows].toarray() if sparse.issparse(X) else X[rows]
         found[rows] = row_lengths(block - multiply_rows(mixtures[rows], topics))
     return found
@@ -541,10 +541,3 @@ def _warn_of_moving(n_moving: int, stacklevel: int) -> None:
             ConvergenceWarning,
             stacklevel=stacklevel,
         )
-
-
-def _as_float64(X):
-    """Return the rows in float64; sparse ones as an array, whose operators differ."""
-    if sparse.issparse(X):
-        X = sparse.csr_array(X)
-    return X.astype(np.float64, copy=False)

@@ -8,12 +8,13 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils.validation import check_is_fitted
 
+from corral._decision import DecisionMixin
 from corral._outliers import costliest, find_offset
 from corral._sklearn_compat import Interval
 from corral._validation import read_rows
 
 
-class JointClusterer(ClusterMixin, BaseEstimator):
+class JointClusterer(DecisionMixin, ClusterMixin, BaseEstimator):
     """Base of the methods that find clusters and set rows aside by their cost.
 
     A method gives ``fit``, which ends in ``_set_outcome``, and ``_costs``, which
@@ -66,21 +67,6 @@ class JointClusterer(ClusterMixin, BaseEstimator):
             Minus the cost of each row in its nearest cluster.
         """
         return -self._read_costs(X).min(axis=1)
-
-    def decision_function(self, X):
-        """Return how far each row is from being an outlier; outliers are negative.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-            The rows.
-
-        Returns
-        -------
-        decisions : ndarray of shape (n_samples,)
-            ``score_samples(X) - offset_``.
-        """
-        return self.score_samples(X) - self.offset_
 
     def _set_outcome(self, costs: np.ndarray, n_outliers: int) -> None:
         """Set the labels, scores and threshold from the costs of all rows."""

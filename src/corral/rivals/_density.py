@@ -1,7 +1,5 @@
 """DBSCAN and HDBSCAN: scikit-learn's, with the attributes of the other methods."""
 
-import hashlib
-from collections.abc import Iterator
 from numbers import Integral, Real
 from typing import ClassVar
 
@@ -12,6 +10,8 @@ from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.neighbors import VALID_METRICS, NearestNeighbors
 from sklearn.utils.validation import check_is_fitted
 
+from corral._decision import DecisionMixin
+from corral._row_book import RowBook
 from corral._sklearn_compat import Interval, StrOptions, _fit_context
 from corral._validation import read_rows
 
@@ -28,10 +28,6 @@ _METRICS = set().union(*VALID_METRICS.values()) - {
 
 # Names that only the search for neighbours knows, not scikit-learn's DBSCAN.
 _DBSCAN_METRICS = _METRICS - {"infinity", "p", "sokalmichener"}
-
-# Rows are turned into keys in blocks of this many, so that a dense block of a hundred
-# columns takes a few megabytes in its sparse form.
-_KEY_ROWS = 4096
 
 
 class _DensityClusterer(ClusterMixin, BaseEstimator):
@@ -59,7 +55,7 @@ class _DensityClusterer(ClusterMixin, BaseEstimator):
         return tags
 
 
-class DBSCAN(_DensityClusterer):
+class DBSCAN(DecisionMixin, _DensityClusterer):
     r"""Density-based clusters: rows that dense neighbourhoods connect, and noise.
 
     A *core* row has at least ``min_samples`` rows within ``eps``; core rows within
@@ -157,7 +153,7 @@ class DBSCAN(_DensityClusterer):
     """
 
     # Set by fit: which rows it saw, and what finds the nearest core row.
-    _rows: "_RowBook"
+    _rows: RowBook
     _neighbors: NearestNeighbors | None
 
     _parameter_constraints: ClassVar[dict] = {
@@ -208,7 +204,7 @@ class DBSCAN(_DensityClusterer):
             self._neighbors = NearestNeighbors(
                 n_neighbors=1, metric=self.metric, n_jobs=self.n_jobs
             ).fit(self.components_)
-        self._rows = _RowBook(X)
+        self._rows = RowBook(X)
         distances, nearest = self._find_core(X)
         self.outlier_scores_ = self._agree(distances, labels)
         self._set_labels(labels, np.where(labels == -1, nearest, labels))
@@ -245,21 +241,6 @@ class DBSCAN(_DensityClusterer):
         """
         return -self._answer(X)[0]
 
-    def decision_function(self, X):
-        """Return how far each row is from being an outlier; outliers are negative.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-            The rows.
-
-        Returns
-        -------
-        decisions : ndarray of shape (n_samples,)
-            ``score_samples(X) - offset_``.
-        """
-        return self.score_samples(X) - self.offset_
-
     def _answer(self, X) -> tuple[np.ndarray, np.ndarray]:
         """Return the score and the label of each row."""
         check_is_fitted(self)
@@ -267,8 +248,9 @@ class DBSCAN(_DensityClusterer):
         scores, nearest = self._find_core(X)
         labels = np.where(-scores < self.offset_, -1, nearest)
         seen = self._rows.find(X)
-        scores = np.where(seen >= 0, self.outlier_scores_[seen], scores)
-        return scores, np.where(seen >= 0, self.labels_[seen], labels)
+        first = self._rows.firsts[seen]
+        scores = np.where(seen >= 0, self.outlier_scores_[first], scores)
+        return scores, np.where(seen >= 0, self.labels_[first], labels)
 
     def _find_core(self, X) -> tuple[np.ndarray, np.ndarray]:
         """Return the distance to the nearest core row, and the cluster of that row."""
@@ -496,36 +478,3 @@ class HDBSCAN(_DensityClusterer):
             places = search.kneighbors(X[outliers], return_distance=False)[:, 0]
             nearest[outliers] = labels[clustered[places]]
         return nearest
-
-
-class _RowBook:
-    """Which rows were seen, by keys of 128 bits that tell any two rows apart.
-
-    Parameters
-    ----------
-    X : ndarray or CSR of shape (n_samples, n_features)
-    """
-
-    def __init__(self, X) -> None:
-        self._places: dict[bytes, int] = {}
-        for place, key in enumerate(_row_keys(X)):
-            self._places.setdefault(key, place)
-
-    def find(self, X) -> np.ndarray:
-        """Return the first row that equals each row of X, -1 where none does."""
-        places = (self._places.get(key, -1) for key in _row_keys(X))
-        return np.fromiter(places, dtype=np.intp, count=X.shape[0])
-
-
-def _row_keys(X) -> Iterator[bytes]:
-    """Make a key of the values of each row, whatever its precision and storage."""
-    for start in range(0, X.shape[0], _KEY_ROWS):
-        block = X[start : start + _KEY_ROWS]
-        rows = sparse.csr_array(block, dtype=np.float64, copy=True)
-        rows.sum_duplicates()
-        rows.eliminate_zeros()
-        columns, ends = rows.indices.astype(np.int64), rows.indptr
-        for first, last in zip(ends[:-1], ends[1:], strict=True):
-            key = hashlib.blake2b(columns[first:last].tobytes(), digest_size=16)
-            key.update(rows.data[first:last].tobytes())
-            yield key.digest()

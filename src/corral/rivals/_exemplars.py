@@ -11,7 +11,9 @@ from scipy.spatial.distance import cdist
 from sklearn.metrics import pairwise_distances
 from sklearn.utils.validation import check_is_fitted
 
+from corral._blocks import cut_rows
 from corral._sklearn_compat import Interval
+from corral._tiles import level_rows
 from corral.rivals._base import JointClusterer
 
 # Distances that one sweep works on: 2**17 float64 are 1 MiB, which stays in the cache.
@@ -186,11 +188,10 @@ class Ruler:
         else:
             distances = np.empty((X.shape[0], Y.shape[0]))
             n_features = X.shape[1]
-            for rows in cut_rows(
-                X.shape[0], max(n_features, Y.shape[0]), _DENSE_ENTRIES
-            ):
+            widest = max(n_features, Y.shape[0])
+            for rows in cut_rows(X.shape[0], _DENSE_ENTRIES // widest):
                 block = self._read(X[rows])
-                for others in cut_rows(Y.shape[0], n_features, _DENSE_ENTRIES):
+                for others in cut_rows(Y.shape[0], _DENSE_ENTRIES // n_features):
                     other = self._read(Y[others])
                     distances[rows, others] = self._measure_block(block, other)
         if self._exponent:
@@ -225,7 +226,7 @@ class Ruler:
         if self._metric in ("sqeuclidean", "chebyshev"):
             return cdist(X, Y, self._metric)
         if self._metric == "correlation":
-            X, Y = _scale_rows(X), _scale_rows(Y)
+            X, Y = level_rows(X), level_rows(Y)
         return pairwise_distances(X, Y, metric=self._metric)
 
     def _call(self, X, Y) -> np.ndarray:
@@ -274,7 +275,7 @@ def _measure_euclidean(X: np.ndarray, Y: np.ndarray) -> np.ndarray:
         is_other = cdist(X, Y, "chebyshev") > 0
     is_doubtful = (distances < _SMALLEST_SQUARED) | (distances > _LARGEST_SQUARED)
     pairs = np.argwhere(is_doubtful & is_other)
-    for part in cut_rows(len(pairs), X.shape[1], _DENSE_ENTRIES):
+    for part in cut_rows(len(pairs), _DENSE_ENTRIES // X.shape[1]):
         row, other = pairs[part].T
         # Halves of the largest numbers have differences that are numbers.
         half = np.where(distances[row, other] > 1, 0.5, 1.0)
@@ -298,13 +299,8 @@ def _measure_cosine(X: np.ndarray, Y: np.ndarray) -> np.ndarray:
     return np.minimum(distances, 2, out=distances)
 
 
-def _scale_rows(X: np.ndarray) -> np.ndarray:
-    # Powers of two leave the digits as they are, and keep squares in range.
-    return np.ldexp(X, -np.frexp(np.abs(X).max(axis=1, keepdims=True))[1])
-
-
 def _normalise(X: np.ndarray) -> np.ndarray:
-    rows = _scale_rows(X)
+    rows = level_rows(X)
     norms = cdist(rows, np.zeros((1, X.shape[1])))
     norms[norms == 0] = 1
     return rows / norms
@@ -325,13 +321,7 @@ def read_bytes(limit: int | str) -> int:
 
 def split_rows(n_samples: int) -> list[slice]:
     """Return all rows in blocks whose distances stay in the cache."""
-    return cut_rows(n_samples, n_samples, _BLOCK_ENTRIES)
-
-
-def cut_rows(n_rows: int, n_columns: int, n_entries: int) -> list[slice]:
-    """Return all rows in blocks of at most so many entries, or of one row."""
-    step = max(1, n_entries // n_columns)
-    return [slice(start, start + step) for start in range(0, n_rows, step)]
+    return cut_rows(n_samples, _BLOCK_ENTRIES // n_samples)
 
 
 def sum_smallest(values: np.ndarray, n: int) -> np.ndarray:

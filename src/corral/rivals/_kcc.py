@@ -342,25 +342,6 @@ class KCC(PartitionMixin, JointClusterer):
         self.n_codes_ = len(codes.rows)
         return self
 
-    def fit_predict(self, X, y=None, **fit_params):
-        """Find clusters and outliers and return ``labels_``.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-            The rows.
-        y : Ignored
-            Here because scikit-learn passes it.
-        **fit_params : dict
-            Passed to :meth:`fit`.
-
-        Returns
-        -------
-        labels : ndarray of shape (n_samples,)
-            Cluster of each row, -1 for outliers.
-        """
-        return self.fit(X, **fit_params).labels_
-
     def score_samples(self, X):
         """Return how normal each row is; lower is stranger.
 

@@ -7,6 +7,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from corral._blocks import cut_rows
 from corral._outliers import costliest
 from corral._sklearn_compat import Interval, _fit_context
 from corral._validation import count_outliers
@@ -14,7 +15,6 @@ from corral.rivals._exemplars import (
     _BLOCK_ENTRIES,
     ExemplarClusterer,
     bracket_cost,
-    cut_rows,
     find_nearest,
     guess_cost,
     search_cost,
@@ -482,7 +482,7 @@ def move_to_medians(
 def _find_median(distances: np.ndarray, members: np.ndarray) -> int:
     """Return the row with the least sum of distances to these."""
     totals = np.zeros(len(distances))
-    for part in cut_rows(len(members), len(distances), _BLOCK_ENTRIES):
+    for part in cut_rows(len(members), _BLOCK_ENTRIES // len(distances)):
         totals += distances[members[part]].sum(axis=0)
     return int(totals.argmin())
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
+from corral._assign import rounding_bound
 from corral._grid import Grid
 from corral._lloyd import weigh_rows
 from corral._outliers import costliest
@@ -179,8 +180,8 @@ class Points:
         n_terms = self.n_features
         if self.is_sparse:
             n_terms = int(np.diff(self.values.indptr).max(initial=0))
-        self._gamma = _rounding_bound(n_terms, self.dtype)
-        self._gamma_wide = _rounding_bound(n_terms, np.float64)
+        self._gamma = rounding_bound(n_terms, self.dtype)
+        self._gamma_wide = rounding_bound(n_terms, np.float64)
         bases = 1.0 if self.is_cosine else self.squares / 2
         rounded = _ROUNDED_SHARE * (1.0 if self.is_cosine else self.squares)
         # New rows may lie anywhere; what overflows is settled in float64.
@@ -194,7 +195,6 @@ class Points:
         """Fill the squares and return the rows in the space."""
         if self.is_sparse:
             points = space.place(sparse.csr_array(X))
-            points.sum_duplicates()
             owners = np.repeat(np.arange(self.n_rows), np.diff(points.indptr))
             squares = points.data.astype(np.float64) ** 2
             self.squares[:] = np.bincount(owners, squares, minlength=self.n_rows)
@@ -688,18 +688,6 @@ def _pad(n_clusters: int) -> int:
     A product with 3 centres takes a third longer than one with 4.
     """
     return n_clusters + n_clusters % 2 if n_clusters > 1 else 1
-
-
-def _rounding_bound(n_terms: int, dtype) -> float:
-    """Bound the error of a score, relative to |x||c| + |c|^2 / 2.
-
-    The error of a sum of n products is at most n u, and with overwhelming
-    probability at most 8 sqrt(n) u (Higham and Mary 2019,
-    https://doi.org/10.1137/18M1226312), where u is half the machine epsilon; the rest
-    covers the rounding of centre, bias and bound.
-    """
-    n_terms += 2
-    return (min(n_terms, 8 * np.sqrt(n_terms)) + 8) * float(np.finfo(dtype).eps) / 2
 
 
 def _round(values: np.ndarray) -> np.ndarray:
