@@ -291,6 +291,35 @@ class COR(
         self.n_jobs = n_jobs
         self.random_state = random_state
 
+    @classmethod
+    def paper(cls, n_clusters=8, **params):
+        """Return an estimator with exactly the algorithm of the paper.
+
+        K-means runs with 2 to 2K clusters on all rows, started from random rows; one
+        fusion from a random partition, with the smallest ``eps``.
+
+        Parameters
+        ----------
+        n_clusters : int, default=8
+            Number of clusters K.
+        **params : dict
+            Other parameters of the estimator; they win over the paper's.
+
+        Returns
+        -------
+        model : COR
+            Not yet fitted.
+        """
+        settings = {
+            "k_range": (2, 2 * n_clusters),
+            "init": "random-partition",
+            "n_init": 1,
+            "eps": 2.220446049250313e-16,
+            "kmeans_init": "random",
+            "max_samples": None,
+        }
+        return cls(n_clusters, **{**settings, **params})
+
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(self, X, y=None, sample_weight=None, extra_partitions=None):
         """Find clusters and outliers.
