@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from corral._grid import Grid
+from corral._grid import MAX_WHOLE_FLOAT32, Grid
 
 
 def test_sums_are_the_same_in_any_order(seed):
@@ -53,3 +53,13 @@ def test_sparse_is_dense(n_levels):
     np.testing.assert_array_equal(
         grid.split(values).toarray(), grid.split(values.toarray())
     )
+
+
+def test_whole_numbers_add_up_exactly_in_float32():
+    values = np.full((3, 2), MAX_WHOLE_FLOAT32 // 3)
+    values[2] += [1, -1]
+    grid = Grid.of_whole_numbers(2)
+    parts = grid.split(sparse.csr_array(values))
+    assert parts.dtype == np.float32
+    sums = parts.toarray().cumsum(axis=0, dtype=np.float32)[-1:]
+    np.testing.assert_array_equal(grid.join(sums)[0], values.sum(axis=0))

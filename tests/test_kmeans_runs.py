@@ -8,11 +8,11 @@ from scipy import sparse
 from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
 
-from corral import _kmeans_runs, _ladder, _lloyd
-from corral._assign import Layout
+from corral import _kmeans_runs, _ladder, _lloyd, _small_runs
+from corral._assign import Layout, settle_close_calls
 from corral._blocks import ArrayRows
 from corral._kmeans_runs import KMeansSettings, fit_kmeans_runs
-from corral._lloyd import LloydRuns
+from corral._lloyd import LloydRuns, _are_small_whole
 from corral._threads import use_threads
 from corral._tiles import RowSpace, Tiles
 from tests.slow_twins import lloyd
@@ -197,6 +197,79 @@ def test_threads_and_tiles_change_no_bit(X, monkeypatch, n_jobs, tile_rows, dtyp
     np.testing.assert_array_equal(label_rows(runs, X), label_rows(expected, X))
 
 
+def make_ties(seed):
+    """Rows of whole numbers, many of them equal or on a border between centres."""
+    return np.random.default_rng(seed).integers(0, 3, size=(200, 3)).astype(float)
+
+
+@pytest.mark.parametrize("few_members", [0, 10**9])
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"metric": "cosine"},
+        {"tol": 1e-2},
+        {"max_iter": 2},
+        {"feature_share": 0.5},
+        {"k_range": (2, 20)},
+    ],
+)
+def test_small_runs_are_the_same_to_the_last_bit(
+    X, monkeypatch, settings, few_members, seed
+):
+    monkeypatch.setattr(_small_runs, "_FEW_MEMBERS", few_members)
+    weights = np.random.default_rng(seed).random(len(X)) + 0.1
+    far = X.copy()
+    far[7] = 1e9
+    cases = [(X, weights), (X.astype(np.float32), None), (far, None)]
+    cases += [(make_ties(seed), None)]
+    small = [fit_runs(rows, seed, weights=w, **settings) for rows, w in cases]
+    monkeypatch.setattr(_lloyd, "_MAX_SMALL_PRODUCTS", 0)
+    monkeypatch.setattr(_lloyd, "SmallRuns", None)
+    for runs, (rows, w) in zip(small, cases, strict=True):
+        expected = fit_runs(rows, seed, weights=w, **settings)
+        np.testing.assert_array_equal(runs.centers, expected.centers)
+        np.testing.assert_array_equal(runs.half_norms, expected.half_norms)
+
+
+def test_small_runs_settle_rows_on_a_border(monkeypatch):
+    settled = []
+
+    def settle(tile, located, runs, rows):
+        settled.append(len(rows))
+        return settle_close_calls(tile, located, runs, rows)
+
+    monkeypatch.setattr(_small_runs, "settle_close_calls", settle)
+    fit_runs(make_ties(0))
+    assert sum(settled) > 0
+
+
+def test_small_run_that_starts_from_labels_with_an_empty_cell(X):
+    # Half of the rows have to change; cell 2 is empty at first.
+    tiles = Tiles(ArrayRows(X), RowSpace("euclidean", None, 1.0, X.dtype), 3, 1000)
+    runs = LloydRuns(tiles.keep(), None, Layout(np.array([3])), None)
+    with use_threads(1) as threads:
+        runs.start_from(np.arange(len(X))[None] % 2, threads)
+        runs.run(300, np.zeros(1), threads)
+    means = [X[runs.labels[0] == label].mean(axis=0) for label in range(3)]
+    np.testing.assert_allclose(runs.centers, means)
+
+
+def test_small_runs_leave_empty_cells_to_the_others():
+    X = np.repeat([[0.0], [1.0], [2.0], [50.0]], 5, axis=0)
+    starts = np.array([[0.0], [1.0], [0.0], [0.0]])
+    layout = Layout(np.array([2, 2]))
+    tiles = Tiles(ArrayRows(X), RowSpace("euclidean", None, 1.0, X.dtype), 4, 100)
+    runs = LloydRuns(tiles.keep(), None, layout, starts)
+    is_finished = runs._run_small(300, np.zeros(2))
+    # Run 0 starts on 0 and 0, run 1 on 1 and 0.
+    np.testing.assert_array_equal(is_finished, [False, True])
+    assert (runs.labels[0] == runs._no_label).all()
+    np.testing.assert_allclose(
+        np.sort(runs.centers[layout.cell(1, np.arange(2))].T), [[1, 50]]
+    )
+
+
 def test_ladder_ends_on_all_rows(X, monkeypatch):
     # Started on 50 and 400 rows, each run still ends in a fixed point on all rows.
     monkeypatch.setattr(_ladder, "_MIN_ROWS", 40)
@@ -308,6 +381,41 @@ def test_wide_rows_in_float32_are_the_same_dense_or_sparse(seed):
     np.testing.assert_array_equal(
         label_rows(fit_runs(rows, seed), rows), label_rows(fit_runs(X, seed), X)
     )
+
+
+@pytest.mark.parametrize("value", [1.0, 2.0**23 + 1, 2.0**25, 0.5])
+def test_counts_add_up_in_float32_only_where_that_is_exact(monkeypatch, value, seed):
+    X = make_wide(seed=seed)
+    X[5:7, 3] = value
+    rows = sparse.csr_array(X)
+    runs = fit_runs(rows, seed)
+    is_small_whole = []
+
+    def note(tiles, weights):
+        if tiles.is_sparse:
+            is_small_whole.append(_are_small_whole(tiles, weights))
+        return False
+
+    monkeypatch.setattr(_lloyd, "_are_small_whole", note)
+    np.testing.assert_array_equal(runs.centers, fit_runs(rows, seed).centers)
+    assert is_small_whole == [value == 1]
+
+
+def test_directions_come_from_the_strongest_columns(monkeypatch, seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(600, 700))
+    X[:, 100:150] *= 10
+    np.testing.assert_array_equal(_ladder._find_strongest(X, 50), np.arange(100, 150))
+    monkeypatch.setattr(_ladder, "_DIRECTION_COLUMNS", 100)
+    rows = sparse.csr_array(X)
+    points = [
+        _ladder.turn_to_directions(ArrayRows(each), RowSpace.fit("euclidean", each))
+        for each in (X, rows)
+    ]
+    np.testing.assert_allclose(*points, rtol=1e-4, atol=1e-4)
+    shares = (points[0] ** 2).sum() / (X**2).sum()
+    # Of 64 directions, 50 hold all of the strongest columns.
+    assert shares > (X[:, 100:150] ** 2).sum() / (X**2).sum()
 
 
 def test_wide_rows_that_are_all_equal_have_one_cell():

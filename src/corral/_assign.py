@@ -158,7 +158,37 @@ class Selection(NamedTuple):
 
 
 @dataclass(frozen=True)
-class PackedCenters:
+class CellCenters:
+    """The centre of each cell.
+
+    Attributes
+    ----------
+    layout : Layout
+    centers : ndarray of shape (n_places, n_features)
+        In the precision of the points.
+    places : ndarray of shape (n_cells,)
+        Where in ``centers`` the centre of each cell is.
+    half_norms : ndarray of shape (n_cells,)
+        ``|c|^2 / 2`` in float64, zero for cosine, infinite for a cell not in use.
+    n_terms : int
+        How many products are added up in a score at most: the number of features or
+        of a sparse row's values.
+    """
+
+    layout: Layout
+    centers: np.ndarray
+    places: np.ndarray
+    half_norms: np.ndarray
+    n_terms: int
+
+    @cached_property
+    def is_spherical(self) -> bool:
+        """Whether nearest means largest cosine."""
+        return _are_spherical(self.half_norms)
+
+
+@dataclass(frozen=True)
+class PackedCenters(CellCenters):
     """Centres of many runs in the form that one matrix product needs.
 
     A row is nearest to the centre c with the largest score ``x.c - |c|^2 / 2`` (a
@@ -171,13 +201,6 @@ class PackedCenters:
 
     Attributes
     ----------
-    layout : Layout
-    centers : ndarray of shape (n_places, n_features)
-        In the precision of the points.
-    places : ndarray of shape (n_cells,)
-        Where in ``centers`` the centre of each cell is.
-    half_norms : ndarray of shape (n_cells,)
-        ``|c|^2 / 2`` in float64, zero for cosine, infinite for a cell not in use.
     references : ndarray of shape (n_runs,)
         Labels.
     rivals : ndarray of shape (n_rivals,)
@@ -187,21 +210,13 @@ class PackedCenters:
         rows of all cells, not less the reference's, and transposed: there, a
         subtraction of the scores costs less than one of the centres. Only of the
         stale cells if there is a cache.
-    n_terms : int
-        How many products are added up in a score at most: the number of features or
-        of a sparse row's values.
     is_sparse : bool
     cache : ScoreCache or None
     """
 
-    layout: Layout
-    centers: np.ndarray
-    places: np.ndarray
-    half_norms: np.ndarray
     references: np.ndarray
     rivals: np.ndarray
     matrix: np.ndarray
-    n_terms: int
     is_sparse: bool
     cache: "ScoreCache | None" = None
 
@@ -225,8 +240,10 @@ class PackedCenters:
         gamma = rounding_bound(n_terms, dtype)
         if is_sparse:
             to_pack = slice(None) if cache is None else cache.is_stale[places]
-            matrix = _pack_centers(
-                centers, places[to_pack], half_norms[to_pack], gamma, dtype, threads
+            shape = (centers.shape[1] + 2, len(places[to_pack]))
+            matrix = np.empty(shape, dtype) if cache is None else cache.lend(shape)
+            _pack_centers(
+                matrix, centers, places[to_pack], half_norms[to_pack], gamma, threads
             )
         else:
             against = layout.cell(layout.run_of_rival, references[layout.run_of_rival])
@@ -294,11 +311,6 @@ class PackedCenters:
         of_references = layout.n_clusters + self.references
         dtype = layout.label_dtype
         return of_rivals.astype(dtype)[:, None], of_references.astype(dtype)[:, None]
-
-    @cached_property
-    def is_spherical(self) -> bool:
-        """Whether nearest means largest cosine."""
-        return _are_spherical(self.half_norms)
 
     @cached_property
     def wide(self) -> "PackedCenters":
@@ -376,16 +388,15 @@ def _pack_differences(
 
 
 def _pack_centers(
+    matrix: np.ndarray,
     centers: np.ndarray,
     places: np.ndarray,
     half_norms: np.ndarray,
     gamma: float,
-    dtype,
     threads: Threads,
-) -> np.ndarray:
-    """Return the matrix of :class:`PackedCenters` for sparse rows."""
+) -> None:
+    """Fill the matrix of :class:`PackedCenters` for sparse rows."""
     n_features = centers.shape[1]
-    matrix = np.empty((n_features + 2, len(places)), dtype=dtype)
     step = max(_PACKED_VALUES // max(len(places), 1), 1)
 
     def work(_: int, share: range) -> None:
@@ -395,12 +406,11 @@ def _pack_centers(
                 matrix[:n_features][strip] = centers[:, strip][places].T
 
     threads.share(-(-n_features // step), work)
-    squares = np.einsum("ij,ij->j", matrix[:-2], matrix[:-2], dtype=np.float64)
+    norms = 1.0 if _are_spherical(half_norms) else np.sqrt(2 * half_norms)
     with np.errstate(over="ignore", invalid="ignore"):
         matrix[n_features] = -(1 - gamma) * half_norms
-        matrix[n_features + 1] = gamma * np.sqrt(squares)
+        matrix[n_features + 1] = gamma * norms
     _mark_unused(matrix.T, np.isinf(half_norms))
-    return matrix
 
 
 def _mark_unused(matrix: np.ndarray, unused: np.ndarray) -> None:
@@ -419,7 +429,7 @@ class ScoreCache:
 
     Parameters
     ----------
-    n_cells, n_rows : int
+    n_cells, n_rows, n_features : int
 
     Attributes
     ----------
@@ -427,9 +437,17 @@ class ScoreCache:
         Cells whose centres have moved since their scores were computed.
     """
 
-    def __init__(self, n_cells: int, n_rows: int) -> None:
+    def __init__(self, n_cells: int, n_rows: int, n_features: int) -> None:
         self._scores = np.empty((n_cells, n_rows), dtype=np.float32)
+        self._matrix = np.empty(n_cells * (n_features + 2), dtype=np.float32)
         self.is_stale = np.ones(n_cells, dtype=bool)
+
+    def lend(self, shape: tuple[int, int]) -> np.ndarray:
+        """Return room for a matrix of packed centres, until it is lent again.
+
+        Fresh memory for each would cost more time than what is written there.
+        """
+        return self._matrix[: shape[0] * shape[1]].reshape(shape)
 
     def renew(self, fresh: np.ndarray, cells: np.ndarray, tile: Tile) -> np.ndarray:
         """Put in the scores of the stale cells and return those of all cells.
@@ -561,7 +579,7 @@ def assign_sweep(
         n_rows = labels.shape[1]
         runs = doubtful // n_rows
         rows = doubtful - runs * n_rows
-        labels[runs, rows] = _settle_close_calls(tile, packed, runs, rows)
+        labels[runs, rows] = settle_close_calls(tile, packed, runs, rows)
     return labels
 
 
@@ -623,25 +641,25 @@ def _subtract_doubts(
         best[doubts.large_runs] -= doubts.large[:, None]
 
 
-def _settle_close_calls(
-    tile: Tile, packed: PackedCenters, runs: np.ndarray, rows: np.ndarray
+def settle_close_calls(
+    tile: Tile, located: CellCenters, runs: np.ndarray, rows: np.ndarray
 ) -> np.ndarray:
     """Return the labels of pairs of a run and a row, computed in float64."""
-    layout = packed.layout
+    layout = located.layout
     labels = np.empty(len(runs), layout.label_dtype)
     candidates = np.arange(layout.n_clusters[runs].max())
-    step = max(_CLOSE_CALL_VALUES // (len(candidates) * max(packed.n_terms, 1)), 1)
+    step = max(_CLOSE_CALL_VALUES // (len(candidates) * max(located.n_terms, 1)), 1)
     gamma = rounding_bound(tile.points.shape[1], np.float64)
     for start in range(0, len(runs), step):
         part = slice(start, start + step)
         exists = candidates < layout.n_clusters[runs[part], None]
         cells = layout.cell(runs[part, None], np.where(exists, candidates, 0))
-        products = _products_in_float64(tile.points[rows[part]], packed, cells)
-        scores = np.where(exists, products - packed.half_norms[cells], -np.inf)
+        products = _products_in_float64(tile.points[rows[part]], located, cells)
+        scores = np.where(exists, products - located.half_norms[cells], -np.inf)
         # Equal up to rounding is equal: rows on a border, as whole numbers often are,
         # get the same label however their products were added up.
-        halves = np.where(exists, packed.half_norms[cells], 0)
-        sizes = 1.0 if packed.is_spherical else np.sqrt(2 * halves)
+        halves = np.where(exists, located.half_norms[cells], 0)
+        sizes = 1.0 if located.is_spherical else np.sqrt(2 * halves)
         with np.errstate(invalid="ignore"):
             lengths = tile.norms[rows[part], None] * sizes
         errors = gamma * np.where(np.isfinite(lengths + halves), lengths + halves, 0)
@@ -653,7 +671,7 @@ def _settle_close_calls(
 
 def distances_in_float64(
     tile: Tile,
-    packed: PackedCenters,
+    located: CellCenters,
     labels: np.ndarray,
     features: np.ndarray | None = None,
 ) -> np.ndarray:
@@ -665,7 +683,7 @@ def distances_in_float64(
     Parameters
     ----------
     tile : Tile
-    packed : PackedCenters
+    located : CellCenters
     labels : ndarray of shape (n_runs, n_rows)
     features : ndarray of shape (n_runs, n_features), bool, or None
         The features that each run sees.
@@ -679,17 +697,15 @@ def distances_in_float64(
     for run, row_labels in enumerate(labels):
         if features is not None:
             squares = row_norms(tile.points[:, features[run]]) ** 2 / 2
-        cells = packed.layout.cell(run, row_labels.astype(np.intp))[:, None]
-        products = _products_in_float64(tile.points, packed, cells)
-        halves = packed.half_norms[cells]
+        cells = located.layout.cell(run, row_labels.astype(np.intp))[:, None]
+        products = _products_in_float64(tile.points, located, cells)
+        halves = located.half_norms[cells]
         distances[run] = (halves - products)[:, 0] + squares
     digits, exponents = np.frexp(distances)
     return np.ldexp(np.rint(digits * 2**30), exponents - 30)
 
 
-def _products_in_float64(
-    points, packed: PackedCenters, cells: np.ndarray
-) -> np.ndarray:
+def _products_in_float64(points, located: CellCenters, cells: np.ndarray) -> np.ndarray:
     """Return the dot product of each point with the centres of its row of cells.
 
     Each is added up in one order, whatever the product of the tile did.
@@ -697,16 +713,16 @@ def _products_in_float64(
     Parameters
     ----------
     points : ndarray or csr_array of shape (n_points, n_features)
-    packed : PackedCenters
+    located : CellCenters
     cells : ndarray of shape (n_points, n_candidates)
     """
     if not sparse.issparse(points):
-        centers = packed.centers[packed.places[cells]].astype(np.float64)
+        centers = located.centers[located.places[cells]].astype(np.float64)
         return np.einsum("pd,pkd->pk", points.astype(np.float64), centers)
     owner = np.repeat(np.arange(points.shape[0]), np.diff(points.indptr))
     products = np.empty(cells.shape)
     for k in range(cells.shape[1]):
-        centers = packed.centers[packed.places[cells[owner, k]], points.indices]
+        centers = located.centers[located.places[cells[owner, k]], points.indices]
         terms = points.data.astype(np.float64) * centers
         products[:, k] = np.bincount(owner, terms, minlength=len(cells))
     return products

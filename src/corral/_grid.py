@@ -9,6 +9,9 @@ from scipy import sparse
 # Bits of a float64's significand, less one so that a sum may reach the bound.
 _SIGNIFICAND_BITS = 52
 
+# Whole numbers up to this one are exact in float32.
+MAX_WHOLE_FLOAT32 = 2.0**24
+
 
 @dataclass(frozen=True)
 class Grid:
@@ -28,11 +31,14 @@ class Grid:
     bits : int
         Bits of a level; ``n_terms * 2**bits`` stays below 2**53.
     n_levels : {1, 2}
+    dtype : numpy dtype
+        Of the whole numbers and their sums; float32 where it is known to do.
     """
 
     steps: np.ndarray
     bits: int
     n_levels: int
+    dtype: type = np.float64
 
     @classmethod
     def fit(cls, bounds: np.ndarray, n_terms: int, n_levels: int = 2) -> "Grid":
@@ -41,6 +47,14 @@ class Grid:
         _, exponents = np.frexp(np.asarray(bounds, dtype=np.float64))
         # No smaller than what float64 divides by without overflow.
         return cls(np.ldexp(1.0, np.maximum(exponents - bits, -1000)), bits, n_levels)
+
+    @classmethod
+    def of_whole_numbers(cls, n_columns: int) -> "Grid":
+        """Make the grid of whole numbers whose sums no float32 has to round.
+
+        No sum of their sizes may be above ``MAX_WHOLE_FLOAT32``.
+        """
+        return cls(np.ones(n_columns), 0, 1, np.float32)
 
     def split(self, values):
         """Return the whole numbers of all levels side by side.
@@ -51,7 +65,7 @@ class Grid:
 
         Returns
         -------
-        parts : the same kind, of shape (n_rows, n_levels * n_columns), float64
+        parts : the same kind, of shape (n_rows, n_levels * n_columns)
         """
         if sparse.issparse(values):
             levels = [
@@ -67,12 +81,13 @@ class Grid:
         """Yield the whole numbers of each level, from coarse to fine."""
         for _ in range(self.n_levels):
             whole = np.rint(multiples)
-            yield whole
+            yield whole.astype(self.dtype, copy=False)
             multiples = (multiples - whole) * 2.0**self.bits
 
     def join(self, sums: np.ndarray) -> np.ndarray:
         """Turn sums of parts back into sums of values."""
-        coarse, *fine = np.split(sums, self.n_levels, axis=1)
-        for level in fine:
-            coarse = coarse + level / 2.0**self.bits
-        return coarse * self.steps
+        levels = sums.reshape(len(sums), self.n_levels, -1)
+        values = levels[:, 0]
+        if self.n_levels == 2:
+            values = values + levels[:, 1] / 2.0**self.bits
+        return values * self.steps

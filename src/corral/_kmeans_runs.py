@@ -229,9 +229,9 @@ def fit_kmeans_runs(
             start = _Start(_take_points(first, space, rows[part.cells]))
         else:
             start = _Start(None, labels[runs])
-        for rung in rungs:
-            found = _climb(rung, space, part.layout, start, seen, settings, threads)
-            start = _Start(found.centers)
+        found = _run_lloyd(first, space, part.layout, start, seen, settings, threads)
+        for rung in rungs[1:]:
+            found = _climb(rung, space, part.layout, found, seen, settings, threads)
         if len(groups) == 1:
             return KMeansRuns(space, layout, found.centers, found.half_norms)
         centers[part.cells] = found.centers
@@ -247,35 +247,37 @@ class _Start(NamedTuple):
 
 
 class _Found(NamedTuple):
-    """Where runs ended."""
+    """Where runs ended; the labels are those of all rows of the rung."""
 
     centers: np.ndarray
     half_norms: np.ndarray
+    labels: np.ndarray
 
 
 def _climb(
     rung: Rung,
     space: RowSpace,
     layout: Layout,
-    start: _Start,
+    below: _Found,
     features: np.ndarray | None,
     settings: KMeansSettings,
     threads: Threads,
 ) -> _Found:
-    """Run Lloyd's algorithm on the rows of a rung."""
-    if start.centers is None:
-        lloyd = _run_lloyd(rung, space, layout, start, features, settings, threads)
-        return _Found(lloyd.centers, lloyd.half_norms)
+    """Go on from where the runs ended on the rung below, equal runs as one."""
     in_use = np.ones(layout.n_cells, dtype=bool)
-    distinct = DistinctRuns.find(layout, start.centers, in_use, features)
+    distinct = DistinctRuns.find(layout, below.centers, in_use, features)
     part = distinct.selection
-    if not distinct.are_all:
-        start = _Start(start.centers[part.cells])
-        features = None if features is None else features[part.runs]
-    lloyd = _run_lloyd(rung, space, part.layout, start, features, settings, threads)
     if distinct.are_all:
-        return _Found(lloyd.centers, lloyd.half_norms)
-    return _Found(lloyd.centers[distinct.cells], lloyd.half_norms[distinct.cells])
+        start = _Start(below.centers)
+        return _run_lloyd(rung, space, layout, start, features, settings, threads)
+    start = _Start(below.centers[part.cells])
+    seen = None if features is None else features[part.runs]
+    found = _run_lloyd(rung, space, part.layout, start, seen, settings, threads)
+    return _Found(
+        found.centers[distinct.cells],
+        found.half_norms[distinct.cells],
+        found.labels[distinct.which],
+    )
 
 
 def _run_lloyd(
@@ -286,7 +288,8 @@ def _run_lloyd(
     features: np.ndarray | None,
     settings: KMeansSettings,
     threads: Threads,
-) -> LloydRuns:
+) -> _Found:
+    """Run Lloyd's algorithm on the rows of a rung."""
     tiles = Tiles(rung.source, space, layout.n_cells, MAX_LLOYD_TILE_ROWS).keep()
     lloyd = LloydRuns(
         tiles,
@@ -301,7 +304,7 @@ def _run_lloyd(
     variances = _mean_variances(tiles, rung.weights, features, layout.n_runs)
     lloyd.run(settings.max_iter, settings.tol * variances, threads)
     lloyd.sort_centers()
-    return lloyd
+    return _Found(lloyd.centers, lloyd.half_norms, lloyd.labels)
 
 
 def _take_points(rung: Rung, space: RowSpace, rows: np.ndarray) -> np.ndarray:
@@ -333,8 +336,7 @@ def _label_in_few_directions(
         few = RowSpace.fit("euclidean", points)
     reduced = Rung(ArrayRows(points), rung.weights)
     start = _Start(few.place(points[rows]))
-    lloyd = _run_lloyd(reduced, few, layout, start, None, settings, threads)
-    return lloyd.labels
+    return _run_lloyd(reduced, few, layout, start, None, settings, threads).labels
 
 
 def _draw_order(
@@ -392,17 +394,20 @@ def _draw_start_rows(
     points = None
     if settings.init == "k-means++":
         points = space.place(rung.source.read(0, n_rows))
-    rows = np.empty(layout.n_cells, dtype=np.intp)
+    drawn = []
     for run, k in enumerate(layout.n_clusters):
-        cells = layout.cell(run, np.arange(k))
         if points is None:
-            rows[cells] = rng.choice(n_rows, size=k, replace=False, p=share)
+            rows = rng.choice(n_rows, size=k, replace=False, p=share)
         else:
             seen = points if features is None else points[:, features[run]]
-            _, rows[cells] = kmeans_plusplus(
+            _, rows = kmeans_plusplus(
                 seen, k, sample_weight=rung.weights, random_state=draw_seed(rng)
             )
-    return rows
+        drawn.append(rows)
+    by_run = np.lexsort((layout.label_of_cell, layout.run_of_cell))
+    rows_of_cells = np.empty(layout.n_cells, dtype=np.intp)
+    rows_of_cells[by_run] = np.concatenate(drawn)
+    return rows_of_cells
 
 
 def _mean_variances(

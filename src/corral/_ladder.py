@@ -23,6 +23,11 @@ _MIN_ROWS = 2048
 N_DIRECTIONS = 64
 MIN_WIDTH = 8 * N_DIRECTIONS
 
+# Only so many columns, those with the largest squares, have a part in the directions.
+# On k1b they hold 85 % of the squares, and the runs end with the same inertia (to
+# 0.01 %) as with all columns; the directions take a third of the time.
+_DIRECTION_COLUMNS = 2048
+
 # The directions are found from this many rows. They and the blocks that rows are read
 # in, of so many values, are copied to float64.
 _DIRECTION_ROWS = 2048
@@ -167,14 +172,25 @@ def turn_to_directions(source: RowSource, space: RowSpace) -> np.ndarray:
     """
     n_rows = source.shape[0]
     spread = np.linspace(0, n_rows - 1, min(n_rows, _DIRECTION_ROWS)).astype(np.intp)
+    some_rows = _to_float64(source.take(spread), space)
+    columns = _find_strongest(some_rows, _DIRECTION_COLUMNS)
     _, _, directions = randomized_svd(
-        _to_float64(source.take(spread), space), N_DIRECTIONS, n_iter=1, random_state=0
+        some_rows[:, columns], N_DIRECTIONS, n_iter=1, random_state=0
     )
     points = [
-        _to_float64(source.read(rows.start, rows.stop), space) @ directions.T
+        _to_float64(source.read(rows.start, rows.stop), space)[:, columns]
+        @ directions.T
         for rows in _split_rows(source)
     ]
     return np.concatenate(points).astype(np.float32)
+
+
+def _find_strongest(rows, n_columns: int) -> np.ndarray:
+    """Return the columns with the largest sums of squares, sorted."""
+    squares = np.asarray((rows * rows).sum(axis=0)).ravel()
+    # To the digits that dense and sparse rows have in common.
+    order = np.argsort(-squares.astype(np.float32), kind="stable")
+    return np.sort(order[:n_columns])
 
 
 def _split_rows(source: RowSource) -> list[slice]:

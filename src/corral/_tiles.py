@@ -182,7 +182,7 @@ class Tile:
     points : ndarray or csr_array of shape (n_rows, n_features)
     norms : ndarray of shape (n_rows,)
         Euclidean norms of the points, float64.
-    augmented : ndarray or csr_array of shape (n_rows, n_features + 2), float32
+    augmented : ndarray or csc_array of shape (n_rows, n_features + 2), float32
         See :meth:`augment`.
     """
 
@@ -190,7 +190,7 @@ class Tile:
     stop: int
     points: np.ndarray | sparse.csr_array
     norms: np.ndarray
-    augmented: np.ndarray | sparse.csr_array
+    augmented: np.ndarray | sparse.csc_array
 
     @classmethod
     def of(cls, start: int, block, space: RowSpace) -> "Tile":
@@ -237,7 +237,8 @@ def _augment(points, norms: np.ndarray, dtype: np.dtype):
     with np.errstate(over="ignore"):
         extra = np.column_stack([np.ones_like(norms), norms]).astype(dtype)
         if sparse.issparse(points):
-            return sparse.hstack([points.astype(dtype), extra], format="csr")
+            # By columns: a product then reads each row of the centres only once.
+            return sparse.hstack([points.astype(dtype), extra], format="csc")
         return np.concatenate([points, extra], axis=1, dtype=dtype, casting="same_kind")
 
 
