@@ -7,7 +7,7 @@ from sklearn.exceptions import ConvergenceWarning
 from corral import COR, _fusion
 from corral._codes import CodeBook
 from corral._divergences import COST_STEP, BernoulliKL
-from corral._fusion import FusionSettings, _Problem, fuse_codes
+from corral._fusion import FusionSettings, _Problem, _Restart, fuse_codes
 from corral._threads import use_threads
 from tests.slow_twins import kmeans_minus_minus, one_hot, same_clustering
 from tests.test_codes import encode_matrix
@@ -35,7 +35,7 @@ def problem_of(labels, n_clusters=3, n_outliers=6, eps=EPS, **options):
 
 def solve(problem, start):
     """Run one restart from these centres."""
-    (restart,) = problem.solve([start])
+    (restart,) = problem.solve([_Restart(start)])
     return restart.to_fusion(problem.codes)
 
 
@@ -135,7 +135,7 @@ def test_best_restart_is_kept(partitions):
         problem = problem_of(partitions)
         problem._threads = threads
         each = [
-            problem.solve([problem.draw_start(stream)])[0].objective
+            problem.solve([_Restart(problem.draw_start(stream))])[0].objective
             for stream in np.random.default_rng(0).spawn(8)
         ]
     assert many.objective == min(each)
@@ -210,7 +210,7 @@ def test_zero_offsets_and_unit_weights_change_nothing(partitions):
 def test_kmeans_plusplus_where_all_others_cost_nothing():
     # Rows with a missing label agree with the chosen one as far as they go.
     labels = np.array([[0, 0], [0, -1], [-1, 0]])
-    model = COR(3, n_outliers=0, init="k-means++", n_init=5, random_state=0)
+    model = COR.paper(3, n_outliers=0, init="k-means++", n_init=5, random_state=0)
     with pytest.warns(ConvergenceWarning, match=r"Only \d of n_clusters=3"):
         model.fit_partitions(labels)
     assert model.objective_ == pytest.approx(0, abs=1e-6)
@@ -243,7 +243,7 @@ def test_missing_labels_give_no_cost_and_no_weight():
         np.testing.assert_allclose(
             centers[0, book.is_label], [2 / 3, 1 / 3, 1 / 4, 3 / 4]
         )
-        _, (costs,) = problem.assign([centers])
+        _, (costs,) = problem.assign([_Restart(centers)])
     missing = np.flatnonzero(rows[:, 0] == 3)[0]
     assert costs[missing] == pytest.approx(-2 * np.log(3 / 4))
 

@@ -20,6 +20,7 @@ from tests.slow_twins import lloyd
 DEFAULTS = {
     "n_runs": 12,
     "k_range": (2, 6),
+    "fine_range": None,
     "feature_share": None,
     "metric": "euclidean",
     "init": "random",

@@ -84,6 +84,7 @@ def _make_settings(n_clusters: int, max_samples: int | None) -> KMeansSettings:
     return KMeansSettings(
         n_runs=N_PARTITIONS,
         k_range=(2, 2 * n_clusters),
+        fine_range=None,
         feature_share=None,
         metric="euclidean",
         init="random",

@@ -82,6 +82,11 @@ class Codes:
     inverse: np.ndarray
     counts: np.ndarray
 
+    def take(self, samples: np.ndarray) -> "Codes":
+        """Return the codes of some samples, in the same order."""
+        present, inverse = np.unique(self.inverse[samples], return_inverse=True)
+        return Codes(self.book, self.rows[present], inverse, np.bincount(inverse))
+
     def weigh(self, sample_weight: np.ndarray | None) -> np.ndarray:
         """Return the weight of each code, of shape (n_codes,), float64."""
         if sample_weight is None:

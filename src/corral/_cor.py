@@ -1,7 +1,9 @@
 """COR: clusters and outliers from many partitions of the same rows."""
 
 import logging
+import math
 import warnings
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import ClassVar
 
@@ -16,13 +18,21 @@ from sklearn.base import (
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
+from corral._blocks import ArrayRows
 from corral._codes import Codes
-from corral._divergences import BernoulliKL
+from corral._divergences import BernoulliKL, CodeLength
 from corral._fusion import Fusion, FusionSettings, fuse_codes, one_hot_rows
+from corral._linkage import N_STARTS
 from corral._outliers import find_offset
 from corral._partition_mixin import PartitionMixin, asks_for_labels
 from corral._partitions import (
     Partitioner,
+)
+from corral._position import (
+    fit_ruler,
+    look_up_codes,
+    rarity_table,
+    round_costs,
 )
 from corral._random import Streams, make_streams
 from corral._sklearn_compat import Interval, StrOptions, _fit_context
@@ -38,6 +48,20 @@ logger = logging.getLogger(__name__)
 # Rows that are added up at once for the centres in feature space.
 _MEAN_ROWS = 2**15
 
+# Fine partitions have at most as many clusters as the square root of so many rows, and
+# no more than make this many pairs of rows and clusters: with half a million rows,
+# a fit then takes no longer than three fits of K-means.
+_FINE_ROWS = 2**14
+_FINE_PAIRS = 2**24
+
+# Restarts of the fusion from random starts.
+_N_RANDOM_STARTS = 10
+
+_DIVERGENCES: dict[str, type[CodeLength] | type[BernoulliKL]] = {
+    "code-length": CodeLength,
+    "holoentropy": BernoulliKL,
+}
+
 
 class COR(
     PartitionMixin,
@@ -51,20 +75,27 @@ class COR(
     Finds ``n_clusters`` clusters and sets aside the ``n_outliers`` rows that fit into
     none of them, both at once.
 
-    1. Run K-means many times, with random numbers of clusters or random features.
+    1. Run K-means many times, half of the runs with few and half with many clusters.
     2. Write each row as its *code*: the row of labels that it received.
     3. Cluster the codes by K-means--, which sets aside the o costliest rows in each
-       iteration, with a distance whose sum is the holoentropy of the clusters.
+       iteration.
 
-    The objective, Eq. (2) of [1]_, is the mean holoentropy of the clusters
+    What a row costs is the length of its description: its cluster k, its cells given
+    the cluster, and where it lies,
 
     .. math::
 
-        \min_\pi \sum_{k=1}^K p_k \, HL(C_k), \qquad
-        HL(C_k) = \sum_{i=1}^{r} \sum_{j=1}^{K_i} H(p_{k,ij})
+        \sum_{i=1}^{r} \left( -\tfrac{1}{2} \log \pi_k - \log p_{k,ij} \right)
+        + w \sum_{i=1}^{r} \left( -g_i \log \frac{n_{ij}}{n}
+        + h_i \frac{\lVert x - m_{ij} \rVert^2}{2 s_i^2} \right)
 
-    where :math:`p_{k,ij}` is the share of label j of partition i in cluster k and H the
-    entropy of a coin with that probability.
+    where j is its label in partition i, :math:`p_{k,ij}` the share of that label in the
+    cluster, :math:`\pi_k` the share of the cluster, :math:`n_{ij}` the number of rows
+    in the cell, :math:`m_{ij}` its centre and :math:`s_i^2` the mean squared distance
+    to it. Coarse runs have :math:`g_i = 2, h_i = 0`, fine ones
+    :math:`g_i = 1, h_i = 0.7`, and w is ``position_weight``. The paper [1]_ has labels
+    only: :meth:`paper` gives its algorithm, whose objective is the holoentropy of the
+    clusters.
 
     Parameters
     ----------
@@ -98,7 +129,9 @@ class COR(
 
     k_range : tuple of (int, int), default=None
         Smallest and largest number of clusters of a K-means run, drawn uniformly. None
-        means 2 to ``2 * n_clusters`` for "rps" and ``n_clusters`` for "rfs".
+        means ``n_clusters`` for "rfs". For "rps" it means that half of the runs draw
+        from 2 to ``2 * n_clusters``, and half from there to the square root of the
+        number of rows, at most 128, and fewer for more than 131,072 rows.
 
     feature_share : float, default=0.5
         Share of the features that a run sees if ``strategy="rfs"``.
@@ -110,19 +143,31 @@ class COR(
     categorical_features : array-like of int, str or bool, default=None
         Columns of X that hold categories. Each of them is a ready-made partition.
 
-    init : {"random-partition", "random-codes", "k-means++"}, default="random-partition"
-        How the fusion starts: from a random cluster for every row, from the codes of
-        ``n_clusters`` random rows, or from codes chosen far apart.
+    divergence : {"code-length", "holoentropy"}, default="code-length"
+        What labels cost in a cluster: the nats that tell the cluster and then the
+        label, or the paper's distance.
 
-    n_init : int, default=10
-        Number of restarts of the fusion. The one with the lowest objective is kept.
+    position_weight : float, default=16.0
+        How much it counts where a row lies, beside what its labels tell. Zero sets
+        rows aside by their labels alone, as in the paper.
+
+    init : {"linkage", "random-partition", "random-codes", "k-means++"}, \
+            default="linkage"
+        How the fusion starts: from the branches of trees of codes, from a random
+        cluster for every row, from the codes of ``n_clusters`` random rows, or from
+        codes chosen far apart.
+
+    n_init : int, default=None
+        Number of restarts of the fusion. None means 10 random ones, or all 8 cuts of
+        the trees. With "code-length", the one whose clusters the partitions tell apart
+        best is kept, with "holoentropy" the one with the lowest objective.
 
     max_iter : int, default=100
         Largest number of iterations of the fusion.
 
-    eps : float, default=2.220446049250313e-16
-        Smallest probability of a label in a cluster. Larger values forgive single
-        labels that disagree.
+    eps : float, default=0.01
+        Smallest probability of a label in a cluster; with "code-length", shared by all
+        labels of a partition. Larger values forgive single labels that disagree.
 
     kmeans_init : {"random", "k-means++"}, default="random"
         How the K-means runs start.
@@ -240,8 +285,12 @@ class COR(
         "n_clusters": [Interval(Integral, 1, None, closed="left")],
         "n_outliers": [Interval(Integral, 0, None, closed="left"), None],
         "contamination": [Interval(Real, 0, 1, closed="left"), None],
-        "init": [StrOptions({"random-partition", "random-codes", "k-means++"})],
-        "n_init": [Interval(Integral, 1, None, closed="left")],
+        "divergence": [StrOptions(set(_DIVERGENCES))],
+        "position_weight": [Interval(Real, 0, None, closed="left")],
+        "init": [
+            StrOptions({"linkage", "random-partition", "random-codes", "k-means++"})
+        ],
+        "n_init": [Interval(Integral, 1, None, closed="left"), None],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "eps": [Interval(Real, float(np.finfo(np.float64).eps), 0.5, closed="left")],
     }
@@ -259,10 +308,12 @@ class COR(
         feature_share=0.5,
         metric="euclidean",
         categorical_features=None,
-        init="random-partition",
-        n_init=10,
+        divergence="code-length",
+        position_weight=16.0,
+        init="linkage",
+        n_init=None,
         max_iter=100,
-        eps=2.220446049250313e-16,
+        eps=0.01,
         kmeans_init="random",
         kmeans_max_iter=100,
         kmeans_tol=1e-4,
@@ -280,6 +331,8 @@ class COR(
         self.feature_share = feature_share
         self.metric = metric
         self.categorical_features = categorical_features
+        self.divergence = divergence
+        self.position_weight = position_weight
         self.init = init
         self.n_init = n_init
         self.max_iter = max_iter
@@ -312,6 +365,8 @@ class COR(
         """
         settings = {
             "k_range": (2, 2 * n_clusters),
+            "divergence": "holoentropy",
+            "position_weight": 0.0,
             "init": "random-partition",
             "n_init": 1,
             "eps": 2.220446049250313e-16,
@@ -428,9 +483,10 @@ class COR(
         features, given = self._read(X, extra_partitions, reset=False)
         return self._look_up_rows(features, given, self._look_up)
 
-    def _look_up(self, rows: np.ndarray) -> np.ndarray:
+    def _look_up(self, rows: np.ndarray, distances: np.ndarray) -> np.ndarray:
         """Return what label rows cost in each cluster."""
-        return one_hot_rows(rows, self._partitioner.book) @ self._cost_table
+        costs = one_hot_rows(rows, self._partitioner.book) @ self._cost_table
+        return costs + distances[:, None]
 
     def score_samples(self, X, extra_partitions=None):
         """Return how normal each row is; lower is stranger.
@@ -491,10 +547,30 @@ class COR(
             partitioner, columns = self._fit_partitions(
                 features, given, weights, streams, threads
             )
-            codes = partitioner.open(features.numbers, columns).encode(threads)
+            if self._n_fine(partitioner) and self.position_weight:
+                partitioner = replace(
+                    partitioner,
+                    ruler=fit_ruler(
+                        partitioner.runs,
+                        self._n_fine(partitioner),
+                        ArrayRows(features.numbers),
+                        weights,
+                        self.position_weight,
+                        streams.position,
+                    ),
+                )
+            blocks = partitioner.open(features.numbers, columns)
+            codes = blocks.encode(threads)
             logger.info("%d rows have %d codes", features.n_samples, len(codes.rows))
-            fusion = self._fuse(codes, n_outliers, weights, streams, threads)
-            self._set_results(partitioner, codes, fusion, n_outliers)
+            rarity = self._price_rarity(partitioner, codes, weights)
+            position = None
+            if rarity.any():
+                position = look_up_codes(codes, rarity, threads)[codes.inverse]
+                position += blocks.distances
+            fusion = self._fuse(
+                partitioner, codes, n_outliers, weights, position, streams, threads
+            )
+            self._set_results(partitioner, codes, fusion, n_outliers, rarity, position)
             if features.numbers is not None:
                 members = _put_back(self.labels_, self.nearest_labels_, self.n_clusters)
                 self.cluster_centers_ = _mean_rows(
@@ -502,11 +578,42 @@ class COR(
                 )
         return self
 
+    def _n_runs(self, partitioner: Partitioner) -> int:
+        return 0 if partitioner.runs is None else len(partitioner.runs.n_labels)
+
+    def _n_fine(self, partitioner: Partitioner) -> int:
+        """Return how many K-means runs, the last ones, count as fine."""
+        is_rps = self.strategy == "rps"
+        return self._n_runs(partitioner) // 2 if is_rps else 0
+
+    def _fine_range(self, n_samples: int) -> tuple[int, int] | None:
+        """Return where every other run draws its number of clusters by default."""
+        if self.strategy != "rps":
+            return None
+        most = min(math.isqrt(min(n_samples, _FINE_ROWS)), _FINE_PAIRS // n_samples)
+        least = 2 * self.n_clusters
+        # With few rows there is hardly room above the coarse runs.
+        return (least, most) if most >= 2 * least else (2, max(most, least))
+
+    def _price_rarity(
+        self, partitioner: Partitioner, codes: Codes, weights: np.ndarray | None
+    ) -> np.ndarray:
+        """Return what each slot costs in all clusters, for being rare."""
+        table = rarity_table(
+            codes,
+            codes.weigh(weights),
+            self._n_runs(partitioner),
+            self._n_fine(partitioner),
+        )
+        return round_costs(self.position_weight * table)
+
     def _fuse(
         self,
+        partitioner: Partitioner,
         codes: Codes,
         n_outliers: int,
         weights: np.ndarray | None,
+        position: np.ndarray | None,
         streams: Streams,
         threads: Threads,
     ) -> Fusion:
@@ -518,16 +625,25 @@ class COR(
                 f"n_clusters={self.n_clusters}. Raise n_partitions (now "
                 f"{codes.rows.shape[1]}) or lower n_clusters."
             )
+        n_init = self.n_init
+        if n_init is None:
+            n_init = N_STARTS if self.init == "linkage" else _N_RANDOM_STARTS
         settings = FusionSettings(
-            self.n_clusters, n_outliers, self.init, self.n_init, self.max_iter
+            self.n_clusters,
+            n_outliers,
+            self.init,
+            n_init,
+            self.max_iter,
+            self._separating(partitioner),
         )
         fusion = fuse_codes(
             codes,
-            BernoulliKL(self.eps),
+            _DIVERGENCES[self.divergence](self.eps),
             settings,
             streams.fusion,
             threads,
             sample_weight=weights,
+            cost_offsets=position,
         )
         if not fusion.converged:
             warnings.warn(
@@ -538,8 +654,23 @@ class COR(
             )
         return fusion
 
+    def _separating(self, partitioner: Partitioner) -> range:
+        """Return the partitions that tell how well clusters are separated."""
+        if self.divergence == "holoentropy":
+            return range(0)
+        n_runs, n_fine = self._n_runs(partitioner), self._n_fine(partitioner)
+        if n_fine:
+            return range(n_runs - n_fine, n_runs)
+        return range(len(partitioner.book.n_labels))
+
     def _set_results(
-        self, partitioner: Partitioner, codes: Codes, fusion: Fusion, n_outliers: int
+        self,
+        partitioner: Partitioner,
+        codes: Codes,
+        fusion: Fusion,
+        n_outliers: int,
+        rarity: np.ndarray,
+        position: np.ndarray | None,
     ) -> None:
         """Stage 4: from codes to rows, and all fitted attributes but the centres."""
         book = partitioner.book
@@ -556,8 +687,12 @@ class COR(
                 stacklevel=4,
             )
         scores = fusion.code_costs[codes.inverse]
+        if position is not None:
+            scores = scores + position
+        divergence = _DIVERGENCES[self.divergence](self.eps)
+        table = divergence.cost_table(fusion.centers, book, fusion.shares)
         self._partitioner = partitioner
-        self._cost_table = BernoulliKL(self.eps).cost_table(fusion.centers, book)
+        self._cost_table = table + rarity[:, None]
         self.labels_ = labels
         self.nearest_labels_ = nearest
         self.outlier_scores_ = scores

@@ -10,11 +10,16 @@ from corral._codes import CodeBook
 # order: what a code costs does not depend on the order of the partitions.
 COST_STEP = 2.0**-32
 
+# What it costs to say which cluster, against saying which label; see CodeLength.
+_CLUSTER_WEIGHT = 0.5
+
 
 class Divergence(Protocol):
     """A distance that splits over partitions and is minimised by the mean."""
 
-    def cost_table(self, centers: np.ndarray, book: CodeBook) -> np.ndarray:
+    def cost_table(
+        self, centers: np.ndarray, book: CodeBook, shares: np.ndarray | None = None
+    ) -> np.ndarray:
         """Return what each slot costs in each cluster.
 
         Parameters
@@ -22,6 +27,8 @@ class Divergence(Protocol):
         centers : ndarray of shape (n_clusters, n_slots)
             Share of each label among the cluster's samples whose label is known.
         book : CodeBook
+        shares : ndarray of shape (n_clusters,) or None
+            Share of each cluster in the samples that are kept; None: all the same.
 
         Returns
         -------
@@ -57,7 +64,9 @@ class BernoulliKL:
     def __init__(self, eps: float) -> None:
         self.eps = eps
 
-    def cost_table(self, centers: np.ndarray, book: CodeBook) -> np.ndarray:
+    def cost_table(
+        self, centers: np.ndarray, book: CodeBook, shares: np.ndarray | None = None
+    ) -> np.ndarray:
         """Return what each slot costs in each cluster; see Divergence."""
         p = np.clip(centers, self.eps, 1 - self.eps)
         log_p, log_not_p = np.log(p), np.log1p(-p)
@@ -67,3 +76,80 @@ class BernoulliKL:
         table = log_not_p - log_p - all_others[:, book.partition_of_slot]
         table[:, book.is_missing] = 0
         return np.rint(table.T / COST_STEP) * COST_STEP
+
+
+class CodeLength:
+    r"""Nats to say which label a row has, given its cluster, and which cluster.
+
+    .. math::
+
+        \sum_{i=1}^{r} \left( -\log q_{k,ij} - \lambda \log \pi_k \right)
+
+    where j is the row's label in partition i, :math:`\pi_k` the share of cluster k and
+    :math:`q_k` its shares of labels, none below :math:`\varepsilon / K_i`.
+
+    At the best q and :math:`\pi`, a partition costs :math:`H(L) - I + \lambda H(C)`
+    with the entropies H of its labels L and of the clusters C, and their mutual
+    information I. Two clusters are worth telling apart where :math:`I > \lambda H(C)`:
+    where a label answers at least the part :math:`\lambda` of the question "which
+    cluster?", here half of it. The paper's distance has no such term
+    (:math:`\lambda = 0`). It prefers clusters of the same size, and finds rows of large
+    clusters stranger than rows of small ones.
+
+    The shares q are the means of the cluster's rows, with small ones raised to the
+    floor and the others lowered in proportion. That is the exact minimiser under the
+    floor, as the means are without one, so K-means-- never raises the objective.
+
+    Parameters
+    ----------
+    eps : float
+        Larger values forgive single labels that disagree.
+    """
+
+    def __init__(self, eps: float) -> None:
+        self.eps = eps
+
+    def cost_table(
+        self, centers: np.ndarray, book: CodeBook, shares: np.ndarray | None = None
+    ) -> np.ndarray:
+        """Return what each slot costs in each cluster; see Divergence."""
+        if shares is None:
+            shares = np.full(len(centers), 1 / len(centers))
+        floor = (self.eps / np.maximum(book.n_labels, 1))[book.partition_of_slot]
+        table = -np.log(raise_to_floor(centers, floor, book))
+        shares = np.maximum(shares, np.finfo(np.float64).tiny)
+        table -= _CLUSTER_WEIGHT * np.log(shares)[:, None]
+        table[:, book.is_missing] = 0
+        return np.rint(table.T / COST_STEP) * COST_STEP
+
+
+def raise_to_floor(
+    centers: np.ndarray, floor: np.ndarray, book: CodeBook
+) -> np.ndarray:
+    """Return shares of labels of which none is below its floor.
+
+    Those below are raised to it, and the others of the partition lowered in
+    proportion, until the labels of a partition add up to one again.
+
+    Parameters
+    ----------
+    centers : ndarray of shape (n_clusters, n_slots)
+    floor : ndarray of shape (n_slots,)
+    book : CodeBook
+
+    Returns
+    -------
+    shares : ndarray of shape (n_clusters, n_slots)
+        Slots that are no label have the floor.
+    """
+    low = (centers <= floor) | ~book.is_label
+    while True:
+        raised = np.where(low & book.is_label, floor, 0.0)
+        left = 1 - np.add.reduceat(raised, book.offsets, axis=1)
+        rest = np.add.reduceat(np.where(low, 0, centers), book.offsets, axis=1)
+        ratio = np.divide(left, rest, out=np.ones_like(rest), where=rest > 0)
+        shares = np.where(low, floor, centers * ratio[:, book.partition_of_slot])
+        now_low = low | (shares < floor)
+        if np.array_equal(now_low, low):
+            return shares
+        low = now_low

@@ -1,14 +1,15 @@
 """Stage 3: K-means-- on codes, setting aside the samples that fit nowhere."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import sparse
 
 from corral._codes import Codes
 from corral._divergences import Divergence
-from corral._outliers import SetAside, set_aside
+from corral._linkage import list_linkage_starts
+from corral._outliers import SetAside, costliest, set_aside
 from corral._threads import Threads
 
 # Codes are handled in blocks of this many slots, so that their one-hot rows fit the
@@ -19,6 +20,12 @@ _KEPT_SLOTS = 2**23
 # Restarts run side by side while codes times restarts are no more than this.
 _RESTART_CODES = 2**21
 
+# Restarts from linkage run on so many samples; the best one goes on with all of them.
+_LINKAGE_SAMPLES = 2**13
+
+# How much equal sizes of clusters count against their separation; see _separation.
+_BALANCE = 0.15
+
 
 @dataclass(frozen=True)
 class Fusion:
@@ -28,6 +35,8 @@ class Fusion:
     ----------
     centers : ndarray of shape (n_clusters, n_slots)
         Share of each label in each cluster: the centres in partition space.
+    shares : ndarray of shape (n_clusters,)
+        Share of each cluster in the samples kept.
     code_labels : ndarray of shape (n_codes,)
         Nearest cluster of each code.
     code_costs : ndarray of shape (n_codes,)
@@ -42,6 +51,7 @@ class Fusion:
     """
 
     centers: np.ndarray
+    shares: np.ndarray
     code_labels: np.ndarray
     code_costs: np.ndarray
     outliers: np.ndarray
@@ -59,6 +69,9 @@ class FusionSettings:
     init: str
     n_init: int
     max_iter: int
+    # If there are any, restarts are compared by how well these partitions tell the
+    # clusters apart, and not by their objective.
+    separating: range = range(0)
 
 
 def fuse_codes(
@@ -97,32 +110,41 @@ def fuse_codes(
     problem = _Problem(
         codes, divergence, settings, threads, sample_weight, cost_offsets
     )
-    best: _Restart | None = None
-    streams = rng.spawn(settings.n_init)
-    # Restarts share products, as many at a time as need little memory.
-    step = max(_RESTART_CODES // len(codes.rows), 1)
-    for first in range(0, len(streams), step):
-        starts = [problem.draw_start(each) for each in streams[first : first + step]]
-        for restart in problem.solve(starts):
-            if best is None or restart.objective < best.objective:
-                best = restart
-    assert best is not None
+    if settings.init != "linkage":
+        return problem.solve_best(rng.spawn(settings.n_init)).to_fusion(codes)
+    sample = problem.sample(_LINKAGE_SAMPLES, rng)
+    best = sample.solve_linkage(rng)
+    if sample is not problem:
+        start = _Restart(best.centers, is_even=best.is_even)
+        start.shares = best.shares
+        [best] = problem.solve([start])
     return best.to_fusion(codes)
 
 
 class _Restart:
     """One restart of the fusion: where it is, and its best state so far."""
 
-    def __init__(self, centers: np.ndarray) -> None:
+    def __init__(self, centers: np.ndarray, *, is_even: bool = False) -> None:
         self.centers = centers
+        self.shares = np.full(len(centers), 1 / len(centers))
+        # Whether clusters count as equally large, whatever they are.
+        self.is_even = is_even
         self.history: list[float] = []
         self.converged = False
-        self._state: tuple[np.ndarray, np.ndarray, np.ndarray, SetAside] | None = None
+        self._state: (
+            tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, SetAside] | None
+        ) = None
 
     @property
     def objective(self) -> float:
         """The lowest objective, which is the last one."""
         return self.history[-1]
+
+    @property
+    def members(self) -> tuple[np.ndarray, SetAside]:
+        """The labels of the codes in the best state, and what was set aside."""
+        assert self._state is not None
+        return self._state[2], self._state[4]
 
     def note(
         self, objective: float, labels: np.ndarray, costs: np.ndarray, aside: SetAside
@@ -134,14 +156,15 @@ class _Restart:
         # before was the best then.
         if not self.history or objective <= self.objective:
             self.history.append(objective)
-            self._state = (self.centers, labels, costs, aside)
+            self._state = (self.centers, self.shares, labels, costs, aside)
 
     def to_fusion(self, codes: Codes) -> Fusion:
         """Return the outcome."""
         assert self._state is not None
-        centers, labels, costs, aside = self._state
+        centers, shares, labels, costs, aside = self._state
         return Fusion(
             centers=centers,
+            shares=shares,
             code_labels=labels,
             code_costs=costs,
             outliers=aside.list_samples(codes),
@@ -171,15 +194,110 @@ class _Problem:
         if codes.rows.size <= _KEPT_SLOTS:
             self._kept = {}
 
-    def solve(self, starts: list[np.ndarray]) -> list[_Restart]:
-        """Iterate from each of these centres until the objective rests."""
-        restarts = [_Restart(centers) for centers in starts]
+    def solve_best(self, streams: list[np.random.Generator]) -> _Restart:
+        """Restart with each of these streams; return the best, the first of these."""
+        best: _Restart | None = None
+        # Restarts share products, as many at a time as need little memory.
+        step = max(_RESTART_CODES // self.n_codes, 1)
+        for first in range(0, len(streams), step):
+            here = streams[first : first + step]
+            found = self.solve_all([self.draw_start(each) for each in here])
+            best = self.choose(([] if best is None else [best]) + found)
+        assert best is not None
+        return best
+
+    def solve_linkage(self, rng: np.random.Generator) -> _Restart:
+        """Restart from the branches of trees; return the best."""
+        strange = np.zeros(0, dtype=np.intp)
+        if self.cost_offsets is not None:
+            strange = costliest(self.cost_offsets, self.settings.n_outliers)
+        members = list_linkage_starts(
+            self.codes, strange, self.settings.n_clusters, self.settings.n_init, rng
+        )
+        return self.choose(
+            self.solve_all([self.means(each.__getitem__) for each in members])
+        )
+
+    def solve_all(self, starts: list[np.ndarray]) -> list[_Restart]:
+        """Restart from each of these centres.
+
+        Where clusters can hardly be told apart, it can be cheapest to have fewer. As
+        the number was asked for, they then count as equally large.
+        """
+        restarts = self.solve([_Restart(centers) for centers in starts])
+        most = max(self.n_filled(each) for each in restarts)
+        if self.settings.separating and most < self.settings.n_clusters:
+            even = [_Restart(centers, is_even=True) for centers in starts]
+            restarts += self.solve(even)
+        return restarts
+
+    def choose(self, restarts: list[_Restart]) -> _Restart:
+        """Return the best of some restarts, the first if several are."""
+        if not self.settings.separating:
+            return min(restarts, key=lambda each: each.objective)
+        return max(
+            restarts, key=lambda each: (self.n_filled(each), self.separation(each))
+        )
+
+    def n_filled(self, restart: _Restart) -> int:
+        """Return how many clusters kept a sample."""
+        labels, aside = restart.members
+        return len(np.unique(labels[self.weights > aside.code_weights]))
+
+    def separation(self, restart: _Restart) -> float:
+        r"""Return how well the fine partitions tell the clusters apart.
+
+        It is :math:`I / (H^{1 - b} (\log K)^b)` with the mean mutual information I of
+        clusters and labels, and the entropy H of the clusters: the share of the
+        question "which cluster?" that a label answers, with a little of a bonus for
+        clusters of equal size. The objective prefers few large clusters where they
+        touch, and equal ones where they do not.
+        """
+        labels, aside = restart.members
+        kept = self.weights - aside.code_weights
+        sizes = np.bincount(labels, kept, minlength=self.settings.n_clusters)
+        entropy = _entropy(sizes / sizes.sum())
+        if entropy <= 0:
+            return 0.0
+        book = self.codes.book
+        information = []
+        for j in self.settings.separating:
+            n_slots = book.n_labels[j] + 2
+            pairs = labels.astype(np.intp) * n_slots + self.codes.rows[:, j]
+            joint = np.bincount(
+                pairs, kept, minlength=self.settings.n_clusters * n_slots
+            )
+            # Without those that have no label.
+            joint = joint.reshape(-1, n_slots)[:, :-1]
+            information.append(_mutual_information(joint / max(joint.sum(), 1e-300)))
+        most = np.log(self.settings.n_clusters)
+        return float(np.mean(information) / entropy ** (1 - _BALANCE) / most**_BALANCE)
+
+    def sample(self, n_samples: int, rng: np.random.Generator) -> "_Problem":
+        """Return the same problem on some of the samples; itself if it has no more."""
+        n_all = len(self.codes.inverse)
+        if n_all <= n_samples:
+            return self
+        chosen = np.sort(rng.choice(n_all, n_samples, replace=False))
+        settings = self.settings
+        n_outliers = round(settings.n_outliers * n_samples / n_all)
+        return _Problem(
+            self.codes.take(chosen),
+            self.divergence,
+            replace(settings, n_outliers=n_outliers),
+            self._threads,
+            None if self.sample_weight is None else self.sample_weight[chosen],
+            None if self.cost_offsets is None else self.cost_offsets[chosen],
+        )
+
+    def solve(self, restarts: list[_Restart]) -> list[_Restart]:
+        """Iterate each of these until its objective rests; return them."""
         for _ in range(self.settings.max_iter):
             active = [each for each in restarts if not each.converged]
             if not active:
                 break
             # Steps 5 to 7: distances, the o costliest aside, the rest to the nearest.
-            all_labels, all_costs = self.assign([each.centers for each in active])
+            all_labels, all_costs = self.assign(active)
             to_update = []
             for restart, labels, costs in zip(
                 active, all_labels, all_costs, strict=True
@@ -204,21 +322,20 @@ class _Problem:
             self._kept[start] = block
         return block
 
-    def assign(self, all_centers: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    def assign(self, restarts: list[_Restart]) -> tuple[np.ndarray, np.ndarray]:
         """Return the nearest cluster of each code and the cost of the code there.
 
         Parameters
         ----------
-        all_centers : list of ndarray of shape (n_clusters, n_slots)
-            Of one or more restarts.
+        restarts : list of _Restart
 
         Returns
         -------
         labels, costs : ndarray of shape (n_restarts, n_codes)
         """
         tables = [
-            self.divergence.cost_table(centers, self.codes.book)
-            for centers in all_centers
+            self.divergence.cost_table(each.centers, self.codes.book, each.shares)
+            for each in restarts
         ]
         table = np.concatenate(tables, axis=1)
         labels = np.empty((len(tables), self.n_codes), dtype=np.int32)
@@ -303,8 +420,11 @@ class _Problem:
 
         all_means = self.means(memberships).reshape(len(members), n_clusters, -1)
         for (restart, labels, kept), means in zip(members, all_means, strict=True):
-            filled = np.bincount(labels, kept, minlength=n_clusters) > 0
-            restart.centers = np.where(filled[:, None], means, restart.centers)
+            sizes = np.bincount(labels, kept, minlength=n_clusters)
+            filled = sizes[:, None] > 0
+            restart.centers = np.where(filled, means, restart.centers)
+            if not restart.is_even:
+                restart.shares = sizes / sizes.sum()
 
     def means(self, memberships: Callable[[slice], np.ndarray]) -> np.ndarray:
         """Return the share of each label in each cluster.
@@ -334,6 +454,16 @@ class _Problem:
     def draw_start(self, rng: np.random.Generator) -> np.ndarray:
         """Draw centres to start from."""
         return _STARTS[self.settings.init](self, rng)
+
+
+def _entropy(shares: np.ndarray) -> float:
+    shares = shares[shares > 0]
+    return float(-(shares @ np.log(shares)))
+
+
+def _mutual_information(joint: np.ndarray) -> float:
+    sides = _entropy(joint.sum(axis=0)) + _entropy(joint.sum(axis=1))
+    return sides - _entropy(joint.ravel())
 
 
 def one_hot_rows(rows: np.ndarray, book) -> sparse.csr_array:
@@ -378,7 +508,7 @@ def _start_kmeans_plusplus(problem: _Problem, rng: np.random.Generator) -> np.nd
             chances = problem.weights.copy()
             chances[chosen] = 0
         chosen.append(int(rng.choice(problem.n_codes, p=chances / chances.sum())))
-        _, costs = problem.assign([_centers_at(problem, np.array(chosen))])
+        _, costs = problem.assign([_Restart(_centers_at(problem, np.array(chosen)))])
         # Chosen codes cost next to nothing, but with a large eps not quite nothing.
         costs[0, chosen] = 0
         chances = problem.weights * costs[0]

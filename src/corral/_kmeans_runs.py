@@ -24,6 +24,7 @@ from corral._tiles import (
     MAX_LLOYD_TILE_ROWS,
     MAX_TILE_ROWS,
     RowSpace,
+    Tile,
     Tiles,
 )
 
@@ -38,6 +39,8 @@ class KMeansSettings:
 
     n_runs: int
     k_range: tuple[int, int]
+    # Every other run draws its number of clusters from this range, if there is one.
+    fine_range: tuple[int, int] | None
     feature_share: float | None
     metric: str
     init: str
@@ -171,10 +174,26 @@ class KMeansLabeller:
         n_rows = min(self.block_rows, self._tiles.n_rows)
         return AssignWorkspace(self._packed.layout, n_rows)
 
+    @property
+    def n_blocks(self) -> int:
+        """Number of blocks."""
+        return len(self._tiles)
+
     def label(self, index: int, workspace: AssignWorkspace) -> np.ndarray:
-        """Return the labels of block ``index``, of shape (n_runs, n_rows)."""
-        labels = assign_sweep(self._tiles[index], self._packed, workspace)
-        return labels if self._distinct.are_all else labels[self._distinct.which]
+        """Return the labels of block ``index``; see :meth:`label_tile`."""
+        return self.label_tile(index, workspace)[1]
+
+    def label_tile(
+        self, index: int, workspace: AssignWorkspace
+    ) -> tuple[Tile, np.ndarray]:
+        """Return the tile of block ``index`` and its labels.
+
+        The labels are of shape (n_runs, n_rows) and valid until the workspace is used
+        again.
+        """
+        tile = self._tiles[index]
+        labels = assign_sweep(tile, self._packed, workspace)
+        return tile, labels if self._distinct.are_all else labels[self._distinct.which]
 
 
 def fit_kmeans_runs(
@@ -355,8 +374,10 @@ def _draw_order(
 def _draw_n_clusters(
     settings: KMeansSettings, n_rows: int, rng: np.random.Generator
 ) -> np.ndarray:
-    low, high = settings.k_range
-    drawn = rng.integers(low, high, size=settings.n_runs, endpoint=True)
+    ranges = np.tile(settings.k_range, (settings.n_runs, 1))
+    if settings.fine_range is not None:
+        ranges[1::2] = settings.fine_range
+    drawn = rng.integers(ranges[:, 0], ranges[:, 1], endpoint=True)
     return np.minimum(drawn, n_rows)
 
 

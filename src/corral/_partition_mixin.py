@@ -115,7 +115,7 @@ class PartitionMixin:
         found: list[np.ndarray] = []
         use_kmeans, base, others = _sort_partitions(self.partitions)
         if features.numbers is not None:
-            settings = self._kmeans_settings()
+            settings = self._kmeans_settings(features.n_samples)
             if use_kmeans:
                 source = ArrayRows(features.numbers)
                 runs = fit_kmeans_runs(source, weights, settings, rng, threads)
@@ -133,7 +133,7 @@ class PartitionMixin:
         partitioner = Partitioner(runs, clusterers, LabelColumns.fit(columns))
         return partitioner, columns
 
-    def _kmeans_settings(self) -> KMeansSettings:
+    def _kmeans_settings(self, n_samples: int) -> KMeansSettings:
         is_rfs = self.strategy == "rfs"
         default = (self.n_clusters,) * 2 if is_rfs else (2, 2 * self.n_clusters)
         k_range = default if self.k_range is None else tuple(self.k_range)
@@ -149,6 +149,7 @@ class PartitionMixin:
         return KMeansSettings(
             n_runs=self.n_partitions,
             k_range=(int(k_range[0]), int(k_range[1])),
+            fine_range=self._fine_range(n_samples) if self.k_range is None else None,
             feature_share=self.feature_share if is_rfs else None,
             metric=self.metric,
             init=self.kmeans_init,
@@ -157,11 +158,15 @@ class PartitionMixin:
             max_samples=self.max_samples,
         )
 
+    def _fine_range(self, n_samples: int) -> tuple[int, int] | None:
+        """Return where every other run draws its number of clusters by default."""
+        return None
+
     def _look_up_rows(
         self,
         features: Features,
         given: list,
-        look_up: Callable[[np.ndarray], np.ndarray],
+        look_up: Callable[[np.ndarray, np.ndarray], np.ndarray],
     ) -> np.ndarray:
         """Label rows block by block and return what their label rows cost.
 
@@ -170,7 +175,8 @@ class PartitionMixin:
         features : Features
         given : list of label columns
         look_up : callable
-            Takes label rows of shape (n_rows, n_partitions) and returns their costs.
+            Takes label rows of shape (n_rows, n_partitions) and the distances of the
+            rows in their cells, of shape (n_rows,), and returns their costs.
 
         Returns
         -------
@@ -195,7 +201,7 @@ class PartitionMixin:
         def work(thread: int, share: range) -> None:
             for index in share:
                 rows = np.ascontiguousarray(blocks.read(thread, index).T)
-                costs[index] = look_up(rows)
+                costs[index] = look_up(rows, blocks.distances[blocks.rows(index)])
 
         with use_threads(self.n_jobs) as threads:
             threads.share(len(blocks), work)

@@ -11,6 +11,7 @@ from corral._assign import AssignWorkspace
 from corral._blocks import ArrayRows
 from corral._codes import CodeBook, Codes, encode
 from corral._kmeans_runs import KMeansLabeller, KMeansRuns, KMeansSettings
+from corral._position import Ruler
 from corral._random import draw_seed
 from corral._threads import Threads
 
@@ -124,11 +125,14 @@ class Partitioner:
     columns : LabelColumns
         Of the clusterers, then of the categorical features, then of the labels that
         the user brings.
+    ruler : Ruler or None
+        Measures how far rows lie from the centres of their cells, if that counts.
     """
 
     runs: KMeansRuns | None
     clusterers: list[FittedClusterer]
     columns: LabelColumns
+    ruler: Ruler | None = None
 
     @property
     def book(self) -> CodeBook:
@@ -154,7 +158,7 @@ class Partitioner:
         slots = None
         if columns:
             slots = self.columns.slots(columns, self.book.dtype)
-        return LabelBlocks(self.book, labeller, slots)
+        return LabelBlocks(self.book, labeller, slots, self.ruler)
 
 
 class LabelBlocks:
@@ -166,6 +170,12 @@ class LabelBlocks:
     labeller : KMeansLabeller or None
     slots : ndarray of shape (n_columns, n_samples) or None
         Of all partitions that are not K-means runs. One of the two is there.
+    ruler : Ruler or None
+
+    Attributes
+    ----------
+    distances : ndarray of shape (n_samples,)
+        What the ruler measured, of the blocks read so far; zeros without a ruler.
     """
 
     def __init__(
@@ -173,10 +183,12 @@ class LabelBlocks:
         book: CodeBook,
         labeller: KMeansLabeller | None,
         slots: np.ndarray | None,
+        ruler: Ruler | None = None,
     ) -> None:
         self.book = book
         self._labeller = labeller
         self._slots = slots
+        self._ruler = ruler
         self._workspaces: dict[int, AssignWorkspace] = {}
         self.n_samples = 0
         self.block_rows = _BLOCK_ROWS
@@ -185,6 +197,7 @@ class LabelBlocks:
         if labeller is not None:
             self.n_samples = labeller.n_rows
             self.block_rows = labeller.block_rows
+        self.distances = np.zeros(self.n_samples)
 
     def __len__(self) -> int:
         return -(-self.n_samples // self.block_rows)
@@ -203,7 +216,11 @@ class LabelBlocks:
         if self._labeller is not None:
             if thread not in self._workspaces:
                 self._workspaces[thread] = self._labeller.make_workspace()
-            parts.append(self._labeller.label(index, self._workspaces[thread]))
+            workspace = self._workspaces[thread]
+            tile, labels = self._labeller.label_tile(index, workspace)
+            if self._ruler is not None:
+                self.distances[self.rows(index)] = self._ruler.measure(tile, labels)
+            parts.append(labels)
         if self._slots is not None:
             parts.append(self._slots[:, self.rows(index)])
         return parts[0] if len(parts) == 1 else np.concatenate(parts)

@@ -323,7 +323,7 @@ def test_rows_of_the_fit_get_their_answers_again(outlier_cluster, kind, seed):
 
 def test_cor_makes_the_same_partitions(planted):
     kcc = KCC(3, n_partitions=15, random_state=5).fit(planted.X)
-    cor = COR(3, n_partitions=15, random_state=5).fit(planted.X)
+    cor = COR(3, n_partitions=15, k_range=(2, 6), random_state=5).fit(planted.X)
     np.testing.assert_array_equal(kcc.n_labels_, cor.n_labels_)
     assert kcc.n_codes_ == cor.n_codes_
     np.testing.assert_array_equal(

@@ -442,7 +442,7 @@ class KCC(PartitionMixin, JointClusterer):
         block = max(_BLOCK_SLOTS // codes.rows.shape[1], 1)
 
         def work(start: int) -> tuple[np.ndarray, np.ndarray]:
-            costs = self._look_up(codes.rows[start : start + block])
+            costs = self._cost_codes(codes.rows[start : start + block])
             return costs.argmin(axis=1).astype(np.int32), costs.min(axis=1)
 
         parts = list(threads.map(work, range(0, len(codes.rows), block)))
@@ -464,7 +464,7 @@ class KCC(PartitionMixin, JointClusterer):
                 stacklevel=3,
             )
 
-    def _look_up(self, rows: np.ndarray) -> np.ndarray:
+    def _cost_codes(self, rows: np.ndarray) -> np.ndarray:
         """Return what codes cost in each cluster, less that in the outliers' one."""
         costs = one_hot_rows(rows, self._partitioner.book) @ self._cost_table
         if self._has_outlier_cluster:
@@ -472,7 +472,7 @@ class KCC(PartitionMixin, JointClusterer):
         return costs
 
     def _costs(self, X: tuple[Features, list]) -> np.ndarray:
-        return self._look_up_rows(*X, self._look_up)
+        return self._look_up_rows(*X, lambda rows, _: self._cost_codes(rows))
 
 
 _UTILITIES: dict[str, type[Utility]] = {

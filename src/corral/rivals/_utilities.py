@@ -205,7 +205,9 @@ class ConsensusDistance:
             (self.weights * known) @ (utility.value_of_code - values)
         )
 
-    def cost_table(self, centers: np.ndarray, book: CodeBook) -> np.ndarray:
+    def cost_table(
+        self, centers: np.ndarray, book: CodeBook, shares: np.ndarray | None = None
+    ) -> np.ndarray:
         """Return what each slot costs in each cluster; see Divergence.
 
         Parameters

@@ -1,0 +1,135 @@
+"""Starts of the fusion from trees of codes: groups of any shape, nearly no chance."""
+
+import numpy as np
+from scipy import sparse
+from scipy.cluster.hierarchy import fcluster, linkage
+from scipy.spatial.distance import pdist, squareform
+
+from corral._codes import Codes
+
+# Trees are grown on so many samples at most, which takes a fraction of a second.
+_TREE_SAMPLES = 2500
+
+# Single linkage follows shapes that have a gap around them, average linkage finds
+# groups that touch. A tree is cut into K branches and into more, because the first
+# branches to part may be handfuls of strange rows; the K heaviest are the start.
+_METHODS = ("single", "average")
+_CUTS = (
+    lambda n_clusters: n_clusters,
+    lambda n_clusters: n_clusters + 2,
+    lambda n_clusters: 2 * n_clusters,
+    lambda n_clusters: 3 * n_clusters,
+)
+
+N_STARTS = len(_METHODS) * len(_CUTS)
+
+
+def list_linkage_starts(
+    codes: Codes,
+    strange: np.ndarray,
+    n_clusters: int,
+    n_starts: int,
+    rng: np.random.Generator,
+) -> list[np.ndarray]:
+    """Return clusters of codes to start from.
+
+    The distance of two codes is the share of the partitions in which they differ,
+    among those where both have a label.
+
+    Parameters
+    ----------
+    codes : Codes
+    strange : ndarray
+        Samples that are left out of the trees.
+    n_clusters : int
+    n_starts : int
+        At most so many starts, the least cut trees first.
+    rng : numpy Generator
+
+    Returns
+    -------
+    members : list of ndarray of shape (n_codes, n_clusters)
+        How much of each code is in each cluster.
+    """
+    weights = codes.counts - np.bincount(
+        codes.inverse[strange], minlength=len(codes.rows)
+    )
+    if np.count_nonzero(weights) < n_clusters:
+        # Too few codes are left without the strange ones.
+        weights = codes.counts
+    weights = _thin_out(weights.astype(np.float64), n_clusters, rng)
+    present = np.flatnonzero(weights)
+    if len(present) == 1:
+        return [weights[:, None]]
+    distances = _measure_pairs(codes, present)
+    trees = [linkage(distances, method) for method in _METHODS]
+    starts = []
+    for cut in _CUTS:
+        for tree in trees:
+            branches = fcluster(tree, cut(n_clusters), "maxclust") - 1
+            members = _heaviest(branches, weights[present], n_clusters)
+            if members is not None:
+                start = np.zeros((len(weights), n_clusters))
+                start[present] = members
+                starts.append(start)
+    return starts[:n_starts] or [_split_codes(weights, present, n_clusters)]
+
+
+def _thin_out(
+    weights: np.ndarray, n_clusters: int, rng: np.random.Generator
+) -> np.ndarray:
+    """Return the weights of the codes of a few random samples, if there are more."""
+    if np.count_nonzero(weights) <= _TREE_SAMPLES:
+        return weights
+    n_chosen = max(_TREE_SAMPLES, n_clusters)
+    shares = weights / weights.sum()
+    chosen = rng.choice(len(weights), n_chosen, replace=False, p=shares)
+    thinned = np.zeros_like(weights)
+    thinned[chosen] = 1
+    return thinned
+
+
+def _measure_pairs(codes: Codes, present: np.ndarray) -> np.ndarray:
+    """Return the distances of all pairs of codes, as linkage takes them."""
+    rows, missing = codes.rows[present], codes.book.n_labels + 1
+    is_known = rows != missing
+    if is_known.all():
+        return pdist(rows, "hamming")
+    slots = sparse.csr_array(
+        (
+            is_known.ravel().astype(np.float64),
+            (rows + codes.book.offsets.astype(np.int32)).ravel(),
+            np.arange(len(rows) + 1) * rows.shape[1],
+        ),
+        shape=(len(rows), codes.book.n_slots),
+    )
+    agree = (slots @ slots.T).toarray()
+    both = is_known.astype(np.float64) @ is_known.T
+    # Codes without a common partition may be anything.
+    distances = 1 - np.divide(agree, both, out=np.zeros_like(agree), where=both > 0)
+    np.fill_diagonal(distances, 0)
+    return squareform(distances, checks=False)
+
+
+def _heaviest(
+    branches: np.ndarray, weights: np.ndarray, n_clusters: int
+) -> np.ndarray | None:
+    """Return the codes of the heaviest branches; None if there are too few branches.
+
+    Branches come apart only where distances differ, so there may be fewer than asked.
+    """
+    sizes = np.bincount(branches, weights)
+    if len(sizes) < n_clusters:
+        return None
+    heaviest = np.argsort(-sizes, kind="stable")[:n_clusters]
+    return (branches[:, None] == heaviest) * weights[:, None]
+
+
+def _split_codes(
+    weights: np.ndarray, present: np.ndarray, n_clusters: int
+) -> np.ndarray:
+    """Return the heaviest codes as clusters of their own, where no tree comes apart."""
+    heaviest = present[np.argsort(-weights[present], kind="stable")[:n_clusters]]
+    start = np.zeros((len(weights), n_clusters))
+    start[heaviest, np.arange(len(heaviest))] = weights[heaviest]
+    return start

@@ -1,0 +1,247 @@
+r"""How empty the place is where a row lies: how rare its cells are, how far it is out.
+
+A code says in which cells a row lies and forgets where in them, so a lone far row can
+share all its labels with a cluster. The position cost puts that back. K-means with
+clusters c of :math:`n_c` of n rows, centres :math:`m_c` and the mean squared distance
+:math:`s^2` is a mixture of round clouds of one size, and under it a row x of cell c has
+the code length
+
+.. math::
+
+    -\log \frac{n_c}{n} + \frac{\lVert x - m_c \rVert^2}{2 s^2} + \text{const}
+
+if the second term is that of one number, the distance, and not of all coordinates:
+features share what they tell, and a term for each would drown the first one. Coarse
+partitions tell whether a row belongs to a small group, fine ones whether its
+neighbourhood is thin. In coarse cells the distance says little, so only the first term
+counts there, twice; in fine ones the distance counts a little less than that.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy import sparse
+
+from corral._assign import Layout
+from corral._blocks import ArrayRows, RowSource
+from corral._codes import CodeBook, Codes
+from corral._divergences import COST_STEP
+from corral._threads import Threads
+from corral._tiles import Tile
+
+# Chosen on two suites of data sets, see docs/dev/decisions/0007. A smaller weight of
+# coarse cells finds fewer groups of outliers, a larger one makes rows of small clusters
+# look strange; a larger weight of distances hides tight groups of outliers.
+_COARSE_WEIGHT = 2.0
+_DISTANCE_WEIGHT = 0.7
+
+# The spread of a run's cells is measured on so many rows.
+_SPREAD_ROWS = 4096
+
+# Codes whose slots are looked up at once.
+_BLOCK_CODES = 4096
+
+# Distances are whole multiples of this, because dense and sparse rows are added up in
+# different orders; what is left of the difference is lost.
+_DISTANCE_STEP = 2.0**-20
+
+# The distance of a row whose square no number can hold.
+_FARTHEST = 1e300
+
+
+@dataclass(frozen=True)
+class Ruler:
+    """Measures how far rows lie from the centres of their cells in some K-means runs.
+
+    Attributes
+    ----------
+    runs : ndarray of shape (n_measured,)
+        The runs.
+    layout : Layout
+        Of these runs.
+    centers : ndarray of shape (n_cells, n_features), float64
+    scales : ndarray of shape (n_measured,)
+        A weight over twice the mean squared distance of a run.
+    """
+
+    runs: np.ndarray
+    layout: Layout
+    centers: np.ndarray
+    scales: np.ndarray
+
+    @cached_property
+    def _pulls(self) -> np.ndarray:
+        return self.centers * self.scales[self.layout.run_of_cell][:, None]
+
+    @cached_property
+    def _biases(self) -> np.ndarray:
+        return np.einsum("ij,ij->i", self.centers, self._pulls)
+
+    def measure(self, tile: Tile, labels: np.ndarray) -> np.ndarray:
+        """Return the scaled squared distances of rows, added up over the runs.
+
+        Parameters
+        ----------
+        tile : Tile
+        labels : ndarray of shape (n_runs, n_rows)
+            Of all runs.
+
+        Returns
+        -------
+        distances : ndarray of shape (n_rows,)
+        """
+        cells = self._cells(labels)
+        with np.errstate(over="ignore", invalid="ignore"):
+            if tile.is_sparse:
+                picked = _products(tile.points, self.centers, cells)
+                pulls = (picked * self.scales[:, None]).sum(axis=0)
+            else:
+                members = _one_hot(cells, self.layout.n_cells)
+                points = tile.points.astype(np.float64, copy=False)
+                pulls = np.einsum("ij,ij->i", points, members @ self._pulls)
+            sums = _squares(tile.points) * self.scales.sum() - 2 * pulls
+            sums += self._biases[cells].sum(axis=0)
+        sums = np.where(np.isfinite(sums), np.maximum(sums, 0), _FARTHEST)
+        return np.rint(sums / _DISTANCE_STEP) * _DISTANCE_STEP
+
+    def squares(self, tile: Tile, labels: np.ndarray) -> np.ndarray:
+        """Return the squared distances, of shape (n_measured, n_rows)."""
+        cells = self._cells(labels)
+        norms = np.einsum("ij,ij->i", self.centers, self.centers)
+        picked = _products(tile.points, self.centers, cells)
+        return np.maximum(_squares(tile.points) - 2 * picked + norms[cells], 0)
+
+    def _cells(self, labels: np.ndarray) -> np.ndarray:
+        runs = np.arange(len(self.runs))[:, None]
+        return self.layout.cell(runs, labels[self.runs].astype(np.intp))
+
+
+def _squares(points) -> np.ndarray:
+    """Return the squared norm of each row, in float64."""
+    if sparse.issparse(points):
+        squares = points.data.astype(np.float64) ** 2
+        rows = np.repeat(np.arange(points.shape[0]), np.diff(points.indptr))
+        return np.bincount(rows, squares, minlength=points.shape[0])
+    points = points.astype(np.float64, copy=False)
+    return np.einsum("ij,ij->i", points, points)
+
+
+def _products(points, centers: np.ndarray, cells: np.ndarray) -> np.ndarray:
+    """Return the product of each row with the centres of its cells."""
+    products = points.astype(np.float64) @ centers.T
+    return products[np.arange(products.shape[0]), cells]
+
+
+def _one_hot(cells: np.ndarray, n_cells: int) -> sparse.csr_array:
+    n_runs, n_rows = cells.shape
+    return sparse.csr_array(
+        (np.ones(cells.size), cells.T.ravel(), np.arange(n_rows + 1) * n_runs),
+        shape=(n_rows, n_cells),
+    )
+
+
+def fit_ruler(
+    runs,
+    n_measured: int,
+    source: RowSource,
+    weights: np.ndarray | None,
+    weight: float,
+    rng: np.random.Generator,
+) -> Ruler:
+    """Make a ruler for the runs with the most clusters.
+
+    Parameters
+    ----------
+    runs : KMeansRuns
+    n_measured : int
+        How many runs.
+    source : RowSource
+        Rows to measure the spread of the runs' cells on.
+    weights : ndarray of shape (n_samples,) or None
+        Rows of weight zero do not count.
+    weight : float
+        What distances are multiplied by.
+    rng : numpy Generator
+
+    Returns
+    -------
+    ruler : Ruler
+    """
+    part = runs.layout.select(np.arange(runs.layout.n_runs)[-n_measured:])
+    centers = runs.centers[part.cells].astype(np.float64)
+    # The centre of a cell without rows is never the nearest one.
+    centers[~np.isfinite(runs.half_norms[part.cells])] = 0
+    ruler = Ruler(part.runs, part.layout, centers, np.ones(len(part.runs)))
+    rows = np.arange(source.shape[0]) if weights is None else np.flatnonzero(weights)
+    if len(rows) > _SPREAD_ROWS:
+        rows = np.sort(rng.choice(rows, _SPREAD_ROWS, replace=False))
+    labeller = runs.label_blocks(ArrayRows(source.take(rows)))
+    workspace = labeller.make_workspace()
+    sums = np.zeros(len(part.runs))
+    for index in range(labeller.n_blocks):
+        tile, labels = labeller.label_tile(index, workspace)
+        shares = np.ones(len(rows)) if weights is None else weights[rows]
+        sums += ruler.squares(tile, labels) @ shares[tile.start : tile.stop]
+    total = len(rows) if weights is None else weights[rows].sum()
+    # Rounded, so that dense and sparse rows have the same scale. Cells of equal rows
+    # have no spread, and nothing to tell.
+    spreads = (sums / total).astype(np.float32).astype(np.float64)
+    scales = np.zeros_like(spreads)
+    np.divide(weight * _DISTANCE_WEIGHT / 2, spreads, out=scales, where=spreads > 0)
+    return Ruler(part.runs, part.layout, centers, scales)
+
+
+def rarity_table(
+    codes: Codes, weights: np.ndarray, n_runs: int, n_fine: int
+) -> np.ndarray:
+    r"""Return what each slot costs for being rare: :math:`-\log(n_c / n)`.
+
+    Parameters
+    ----------
+    codes : Codes
+    weights : ndarray of shape (n_codes,)
+    n_runs : int
+        The first so many partitions are K-means runs; the others cost nothing.
+    n_fine : int
+        The last so many runs are fine; a rare cell of the others costs twice.
+
+    Returns
+    -------
+    table : ndarray of shape (n_slots,)
+    """
+    book = codes.book
+    table = np.zeros(book.n_slots)
+    for j in range(n_runs):
+        counts = np.bincount(codes.rows[:, j], weights, minlength=book.n_labels[j] + 1)
+        counts = counts[: book.n_labels[j] + 1]
+        known = counts.sum()
+        # A label of no row is as rare as that of one more row.
+        shares = np.where(counts > 0, counts / known, 1 / (known + 1))
+        here = slice(book.offsets[j], book.offsets[j] + book.n_labels[j] + 1)
+        weight = 1.0 if j >= n_runs - n_fine else _COARSE_WEIGHT
+        table[here] = -weight * np.log(shares)
+    return table
+
+
+def round_costs(costs: np.ndarray) -> np.ndarray:
+    """Return costs as whole multiples of the step of all costs."""
+    return np.rint(costs / COST_STEP) * COST_STEP
+
+
+def look_up_codes(codes: Codes, table: np.ndarray, threads: Threads) -> np.ndarray:
+    """Return for each code the sum of a table over its slots."""
+    totals = np.empty(len(codes.rows))
+
+    def work(start: int) -> None:
+        here = slice(start, start + _BLOCK_CODES)
+        totals[here] = look_up_rows(codes.rows[here], table, codes.book)
+
+    for _ in threads.map(work, range(0, len(totals), _BLOCK_CODES)):
+        pass
+    return totals
+
+
+def look_up_rows(rows: np.ndarray, table: np.ndarray, book: CodeBook) -> np.ndarray:
+    """Return for each label row the sum of a table over its slots."""
+    return table[rows + book.offsets.astype(np.int32)].sum(axis=1)
