@@ -14,10 +14,10 @@ EXTRAS_setup := all,test,dev
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test lint bench setup clean
+.PHONY: help demo test lint bench bench-quality paper paper-quick setup clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-14s %s\n", $$1, $$2}' Makefile
 
 demo: $(VENV)/.installed-run ## find clusters and outliers in a small data set, write a report
 	$(BIN)/corral demo --output demo-output
@@ -32,6 +32,15 @@ lint: $(VENV)/.installed-lint ## check style, formatting and types
 
 bench: $(VENV)/.installed-bench ## measure the speed, as ratios
 	$(BIN)/python -m benchmarks.speed
+
+bench-quality: $(VENV)/.installed-bench ## print how good the results are, on averages over suites
+	$(BIN)/python -m benchmarks.paper quality
+
+paper: $(VENV)/.installed-bench ## make all tables and figures of the paper, beside its numbers
+	$(BIN)/python -m benchmarks.paper all
+
+paper-quick: $(VENV)/.installed-bench ## the same on a few small data sets, in a minute
+	$(BIN)/python -m benchmarks.paper quick
 
 setup: $(VENV)/.installed-setup ## install everything, with the pre-commit hooks
 	$(BIN)/pre-commit install

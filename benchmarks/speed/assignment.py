@@ -24,7 +24,7 @@ from benchmarks.speed._measure import (
 
 _WHAT = f"assignment: kddcup, {N_PARTITIONS} partitions / matrix product"
 _BLOCK_ROWS = (1024, 2048, 4096, 8192)
-_MAX_SAMPLES = 16384  # The default of COR; which centres they are does not matter.
+_MAX_SAMPLES = 8192  # The default of COR; which centres they are does not matter.
 
 
 def measure(options: Options) -> list[Row]:

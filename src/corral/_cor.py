@@ -49,10 +49,10 @@ logger = logging.getLogger(__name__)
 _MEAN_ROWS = 2**15
 
 # Fine partitions have at most as many clusters as the square root of so many rows, and
-# no more than make this many pairs of rows and clusters: with half a million rows,
-# a fit then takes no longer than three fits of K-means.
+# no more than make this many pairs of rows and clusters: with half a million rows they
+# are hardly finer than the others, and a fit takes as long as two fits of K-means.
 _FINE_ROWS = 2**14
-_FINE_PAIRS = 2**24
+_FINE_PAIRS = 2**22
 
 # Restarts of the fusion from random starts.
 _N_RANDOM_STARTS = 10
@@ -131,7 +131,7 @@ class COR(
         Smallest and largest number of clusters of a K-means run, drawn uniformly. None
         means ``n_clusters`` for "rfs". For "rps" it means that half of the runs draw
         from 2 to ``2 * n_clusters``, and half from there to the square root of the
-        number of rows, at most 128, and fewer for more than 131,072 rows.
+        number of rows, at most 128, and fewer for more than 32,768 rows.
 
     feature_share : float, default=0.5
         Share of the features that a run sees if ``strategy="rfs"``.
@@ -180,7 +180,7 @@ class COR(
         A K-means run stops when its centres' squared moves add up to less than this
         part of the mean variance of the features.
 
-    max_samples : int or None, default=16384
+    max_samples : int or None, default=8192
         The K-means runs learn their centres from so many random rows; all rows are then
         labelled. None means from all rows.
 
@@ -317,7 +317,7 @@ class COR(
         kmeans_init="random",
         kmeans_max_iter=100,
         kmeans_tol=1e-4,
-        max_samples=16384,
+        max_samples=8192,
         n_jobs=None,
         random_state=None,
     ):

@@ -406,7 +406,11 @@ def make_sparse_text(
     )
     ones = np.ones(len(places[0]), dtype=np.int64)
     # Words that occur several times in a document are added up.
-    return sparse.coo_array((ones, places), shape=(n_samples, n_features)).tocsr(), y
+    X = sparse.coo_array((ones, places), shape=(n_samples, n_features)).tocsr()
+    # Many estimators take no wider indices.
+    X.indices = X.indices.astype(np.int32)
+    X.indptr = X.indptr.astype(np.int32)
+    return X, y
 
 
 class _Blobs(NamedTuple):

@@ -132,7 +132,7 @@ class KCC(PartitionMixin, JointClusterer):
         A K-means run stops when its centres' squared moves add up to less than this
         part of the mean variance of the features.
 
-    max_samples : int or None, default=16384
+    max_samples : int or None, default=8192
         The K-means runs learn their centres from so many random rows; all rows are then
         labelled. None means from all rows.
 
@@ -273,7 +273,7 @@ class KCC(PartitionMixin, JointClusterer):
         kmeans_init="random",
         kmeans_max_iter=100,
         kmeans_tol=1e-4,
-        max_samples=16384,
+        max_samples=8192,
         n_jobs=None,
         random_state=None,
     ):
