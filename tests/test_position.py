@@ -1,0 +1,167 @@
+"""What it costs a row to lie where it lies."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from corral import COR
+from corral._blocks import ArrayRows
+from corral._codes import CodeBook, Codes
+from corral._kmeans_runs import KMeansSettings, fit_kmeans_runs
+from corral._position import (
+    _COARSE_WEIGHT,
+    _DISTANCE_STEP,
+    _DISTANCE_WEIGHT,
+    _FARTHEST,
+    fit_ruler,
+    look_up_codes,
+    rarity_table,
+)
+from corral._threads import use_threads
+
+
+def make_runs(X, metric="euclidean", n_runs=6):
+    settings = KMeansSettings(
+        n_runs=n_runs,
+        k_range=(2, 5),
+        fine_range=None,
+        feature_share=None,
+        metric=metric,
+        init="random",
+        max_iter=100,
+        tol=0.0,
+        max_samples=None,
+    )
+    with use_threads(1) as threads:
+        rng = np.random.default_rng(0)
+        return fit_kmeans_runs(ArrayRows(X), None, settings, rng, threads)
+
+
+def measure(ruler, runs, X):
+    labeller = runs.label_blocks(ArrayRows(X))
+    workspace = labeller.make_workspace()
+    tile, labels = labeller.label_tile(0, workspace)
+    return ruler.measure(tile, labels), labels.copy()
+
+
+def points_of(X, metric):
+    rows = X.toarray() if sparse.issparse(X) else X
+    if metric == "cosine":
+        return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    return rows
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "cosine"])
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array], ids=["dense", "csr"])
+def test_distances_are_those_to_the_centres_of_the_cells(kind, metric):
+    # Against the formula, with the centres as means of the cells' points.
+    X = np.abs(np.random.default_rng(1).normal(size=(80, 5))) + 0.1
+    runs = make_runs(kind(X), metric)
+    ruler = fit_ruler(runs, 4, ArrayRows(kind(X)), None, 3.0, np.random.default_rng(0))
+    found, labels = measure(ruler, runs, kind(X))
+    points = points_of(X, metric)
+    expected = np.zeros(80)
+    for run in range(2, 6):
+        squares = np.empty(80)
+        for label in np.unique(labels[run]):
+            here = labels[run] == label
+            center = points[here].mean(axis=0)
+            if metric == "cosine":
+                center /= np.linalg.norm(center)
+            squares[here] = ((points[here] - center) ** 2).sum(axis=1)
+        expected += 3.0 * _DISTANCE_WEIGHT * squares / (2 * squares.mean())
+    np.testing.assert_allclose(found, expected, rtol=1e-4)
+    assert (found % _DISTANCE_STEP == 0).all()
+
+
+def test_a_row_beyond_all_numbers_is_the_farthest():
+    X = np.random.default_rng(1).normal(size=(60, 3))
+    runs = make_runs(X)
+    ruler = fit_ruler(runs, 3, ArrayRows(X), None, 1.0, np.random.default_rng(0))
+    far = np.full((1, 3), 1e200)
+    found, _ = measure(ruler, runs, far)
+    np.testing.assert_array_equal(found, np.rint(_FARTHEST))
+
+
+def test_cells_of_equal_rows_have_no_distance():
+    X = np.repeat([[0.0, 0.0], [1.0, 1.0]], 10, axis=0)
+    runs = make_runs(X, n_runs=2)
+    ruler = fit_ruler(runs, 2, ArrayRows(X), None, 1.0, np.random.default_rng(0))
+    found, _ = measure(ruler, runs, X)
+    np.testing.assert_array_equal(found[np.isfinite(found)], 0)
+
+
+def test_rows_of_weight_zero_do_not_count_in_the_spread():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    runs = make_runs(X)
+    more = np.concatenate([X, 1000 + rng.normal(size=(5, 2))])
+    weights = np.repeat([1.0, 0.0], [60, 5])
+    alone = fit_ruler(runs, 3, ArrayRows(X), None, 1.0, rng)
+    both = fit_ruler(runs, 3, ArrayRows(more), weights, 1.0, rng)
+    np.testing.assert_allclose(both.scales, alone.scales)
+
+
+def test_rarity_is_the_negative_log_of_the_share():
+    # Two K-means runs, the second fine, and one partition that is no run: labels 0
+    # (three rows of four) and 1; 0 and 2 of three labels, one missing.
+    rows = np.array([[0, 0, 0], [0, 2, 1], [1, 4, 0]], dtype=np.uint8)
+    book = CodeBook(np.array([2, 3, 2]))
+    codes = Codes(book, rows, np.array([0, 0, 1, 2]), np.array([2, 1, 1]))
+    table = rarity_table(codes, codes.weigh(None), n_runs=2, n_fine=1)
+    coarse = _COARSE_WEIGHT * -np.log([3 / 4, 1 / 4, 1 / 5])
+    fine = -np.log([2 / 3, 1 / 4, 1 / 3, 1 / 4])
+    expected = [*coarse, 0, *fine, 0, 0, 0, 0, 0]
+    np.testing.assert_allclose(table, expected)
+
+
+def test_codes_are_looked_up_slot_by_slot():
+    rng = np.random.default_rng(0)
+    book = CodeBook(np.array([3, 4]))
+    rows = np.array([[i, j] for i in range(5) for j in range(6)], dtype=np.uint8)
+    codes = Codes(book, rows, np.arange(30), np.ones(30, dtype=int))
+    table = rng.normal(size=book.n_slots)
+    with use_threads(1) as threads:
+        found = look_up_codes(codes, table, threads)
+    expected = [table[i] + table[5 + j] for i in range(5) for j in range(6)]
+    np.testing.assert_allclose(found, expected)
+
+
+@pytest.mark.parametrize("n_features", [2, 10, 50])
+def test_lone_far_rows_are_found_in_any_dimension(n_features, seed):
+    # The labels alone cannot tell: with few clusters a far row shares them with the
+    # nearest one.
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(600, n_features))
+    X[:300] += 8
+    far = rng.normal(size=(10, n_features))
+    far *= 14 * np.sqrt(n_features) / np.linalg.norm(far, axis=1, keepdims=True)
+    X[-10:] = far
+    model = COR(2, n_outliers=10, random_state=seed).fit(X)
+    assert set(np.flatnonzero(model.labels_ == -1)) == set(range(590, 600))
+
+
+def test_a_tight_group_of_outliers_is_found(seed):
+    # A lone group is no cluster of its own where clusters are much larger.
+    rng = np.random.default_rng(seed)
+    groups = [rng.normal(c, 1, (300, 5)) for c in (0, 7, 14)]
+    X = np.concatenate([*groups, rng.normal((0, 7, 14, 0, 7), 0.3, (15, 5))])
+    model = COR(3, n_outliers=15, random_state=seed).fit(X)
+    assert np.count_nonzero(model.labels_[-15:] == -1) >= 14
+
+
+def test_weight_zero_looks_at_labels_only():
+    # Rows with the same labels then have the same score.
+    X = np.random.default_rng(0).normal(size=(300, 2))
+    model = COR(2, n_outliers=10, position_weight=0.0, random_state=0).fit(X)
+    assert len(np.unique(model.outlier_scores_)) <= model.n_codes_
+    placed = COR(2, n_outliers=10, random_state=0).fit(X)
+    assert len(np.unique(placed.outlier_scores_)) > placed.n_codes_
+
+
+def test_precomputed_partitions_have_no_position():
+    labels = np.random.default_rng(0).integers(0, 3, size=(60, 5))
+    with_weight = COR(2, n_outliers=3, random_state=0).fit_partitions(labels)
+    without = COR(2, n_outliers=3, position_weight=0.0, random_state=0)
+    without.fit_partitions(labels)
+    np.testing.assert_array_equal(with_weight.outlier_scores_, without.outlier_scores_)
