@@ -84,11 +84,25 @@ def test_a_row_beyond_all_numbers_is_the_farthest():
 
 
 def test_cells_of_equal_rows_have_no_distance():
-    X = np.repeat([[0.0, 0.0], [1.0, 1.0]], 10, axis=0)
+    # With values that no product gets exactly right.
+    X = np.repeat([[0.1, 0.7], [1.3, 1.9]], 10, axis=0)
     runs = make_runs(X, n_runs=2)
     ruler = fit_ruler(runs, 2, ArrayRows(X), None, 1.0, np.random.default_rng(0))
     found, _ = measure(ruler, runs, X)
-    np.testing.assert_array_equal(found[np.isfinite(found)], 0)
+    np.testing.assert_array_equal(ruler.scales, 0)
+    np.testing.assert_array_equal(found, 0)
+
+
+def test_equal_runs_are_measured_once():
+    # Of two tight groups, every run with two clusters finds the same.
+    X = np.random.default_rng(0).normal(size=(40, 2)) + np.repeat([[0], [99]], 20, 0)
+    runs = make_runs(X, n_runs=8)
+    assert len(np.unique(runs.distinct.which)) < 8
+    ruler = fit_ruler(runs, 8, ArrayRows(X), None, 1.0, np.random.default_rng(0))
+    assert len(ruler.runs) == len(np.unique(runs.distinct.which))
+    # Each of the eight runs has half a squared distance per row in the mean.
+    found, _ = measure(ruler, runs, X)
+    assert found.mean() == pytest.approx(8 * _DISTANCE_WEIGHT / 2, rel=1e-4)
 
 
 def test_rows_of_weight_zero_do_not_count_in_the_spread():

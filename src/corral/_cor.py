@@ -237,6 +237,9 @@ class COR(
     rows is ever made. Beside X, a fit needs a few numbers per row and the distinct
     codes; the fitted model keeps no row of X.
 
+    *Many rows.* With ``init="linkage"`` and more than 8192 rows, the fusion comes to
+    rest on a random part of them and does ten more iterations with all.
+
     *Clusters without rows.* Where the rows that are kept have fewer distinct codes than
     ``n_clusters``, some clusters end without any; a ConvergenceWarning says so. Their
     centres are those of the outliers next to them.

@@ -20,8 +20,10 @@ _KEPT_SLOTS = 2**23
 # Restarts run side by side while codes times restarts are no more than this.
 _RESTART_CODES = 2**21
 
-# Restarts from linkage run on so many samples; the best one goes on with all of them.
+# Restarts from linkage come to rest on so many samples. With more, the best one then
+# does a few iterations on all of them, which moves its centres hardly more.
 _LINKAGE_SAMPLES = 2**13
+_FINISHING_ITERATIONS = 10
 
 # How much equal sizes of clusters count against their separation; see _separation.
 _BALANCE = 0.15
@@ -115,9 +117,7 @@ def fuse_codes(
     sample = problem.sample(_LINKAGE_SAMPLES, rng)
     best = sample.solve_linkage(rng)
     if sample is not problem:
-        start = _Restart(best.centers, is_even=best.is_even)
-        start.shares = best.shares
-        [best] = problem.solve([start])
+        best = problem.finish(best)
     return best.to_fusion(codes)
 
 
@@ -290,9 +290,20 @@ class _Problem:
             None if self.cost_offsets is None else self.cost_offsets[chosen],
         )
 
-    def solve(self, restarts: list[_Restart]) -> list[_Restart]:
+    def finish(self, found: _Restart) -> _Restart:
+        """Go on for a little with what came to rest on some of the samples."""
+        restart = _Restart(found.centers, is_even=found.is_even)
+        restart.shares = found.shares
+        n_iter = min(_FINISHING_ITERATIONS, self.settings.max_iter)
+        self.solve([restart], n_iter)
+        restart.converged = found.converged
+        return restart
+
+    def solve(
+        self, restarts: list[_Restart], max_iter: int | None = None
+    ) -> list[_Restart]:
         """Iterate each of these until its objective rests; return them."""
-        for _ in range(self.settings.max_iter):
+        for _ in range(max_iter or self.settings.max_iter):
             active = [each for each in restarts if not each.converged]
             if not active:
                 break

@@ -17,7 +17,7 @@ neighbourhood is thin. In coarse cells the distance says little, so only the fir
 counts there, twice; in fine ones the distance counts a little less than that.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -38,6 +38,10 @@ _DISTANCE_WEIGHT = 0.7
 
 # The spread of a run's cells is measured on so many rows.
 _SPREAD_ROWS = 4096
+
+# Cells of equal rows have no spread; what their distances add up to, as a part of the
+# squared norms, is the rounding of products.
+_ROUNDING = 1e-12
 
 # Codes whose slots are looked up at once.
 _BLOCK_CODES = 4096
@@ -168,28 +172,42 @@ def fit_ruler(
     -------
     ruler : Ruler
     """
-    part = runs.layout.select(np.arange(runs.layout.n_runs)[-n_measured:])
+    # Equal runs are measured once, and count as often as there are of them.
+    fine = np.arange(runs.layout.n_runs)[-n_measured:]
+    _, first, times = np.unique(
+        runs.distinct.which[fine], return_index=True, return_counts=True
+    )
+    order = np.argsort(first)
+    part = runs.layout.select(fine[first[order]])
     centers = runs.centers[part.cells].astype(np.float64)
     # The centre of a cell without rows is never the nearest one.
     centers[~np.isfinite(runs.half_norms[part.cells])] = 0
-    ruler = Ruler(part.runs, part.layout, centers, np.ones(len(part.runs)))
+    ruler = Ruler(part.runs, part.layout, centers, times[order] * 1.0)
     rows = np.arange(source.shape[0]) if weights is None else np.flatnonzero(weights)
     if len(rows) > _SPREAD_ROWS:
         rows = np.sort(rng.choice(rows, _SPREAD_ROWS, replace=False))
-    labeller = runs.label_blocks(ArrayRows(source.take(rows)))
+    shares = np.ones(len(rows)) if weights is None else weights[rows]
+    spreads = _measure_spreads(ruler, runs, source.take(rows), shares)
+    factors = weight * _DISTANCE_WEIGHT / 2 * ruler.scales
+    scales = np.zeros_like(spreads)
+    np.divide(factors, spreads, out=scales, where=spreads > 0)
+    return replace(ruler, scales=scales)
+
+
+def _measure_spreads(ruler: Ruler, runs, rows, shares: np.ndarray) -> np.ndarray:
+    """Return the mean squared distance of rows in each run, 0 if it is but rounding."""
+    labeller = runs.label_blocks(ArrayRows(rows))
     workspace = labeller.make_workspace()
-    sums = np.zeros(len(part.runs))
+    sums = np.zeros(len(ruler.runs))
+    norms = 0.0
     for index in range(labeller.n_blocks):
         tile, labels = labeller.label_tile(index, workspace)
-        shares = np.ones(len(rows)) if weights is None else weights[rows]
-        sums += ruler.squares(tile, labels) @ shares[tile.start : tile.stop]
-    total = len(rows) if weights is None else weights[rows].sum()
-    # Rounded, so that dense and sparse rows have the same scale. Cells of equal rows
-    # have no spread, and nothing to tell.
-    spreads = (sums / total).astype(np.float32).astype(np.float64)
-    scales = np.zeros_like(spreads)
-    np.divide(weight * _DISTANCE_WEIGHT / 2, spreads, out=scales, where=spreads > 0)
-    return Ruler(part.runs, part.layout, centers, scales)
+        here = shares[tile.start : tile.stop]
+        sums += ruler.squares(tile, labels) @ here
+        norms += _squares(tile.points) @ here
+    sums[sums <= _ROUNDING * norms] = 0
+    # Rounded, so that dense and sparse rows have the same.
+    return (sums / shares.sum()).astype(np.float32).astype(np.float64)
 
 
 def rarity_table(
