@@ -20,8 +20,9 @@ def codes_of(rows):
 
 def list_starts(codes, strange=(), n_clusters=2, n_starts=N_STARTS):
     rng = np.random.default_rng(0)
+    aside = np.isin(np.arange(len(codes.rows)), strange).astype(float)
     return list_linkage_starts(
-        codes, np.array(strange, dtype=int), n_clusters, n_starts, rng
+        codes, codes.weigh(None), aside, n_clusters, n_starts, rng
     )
 
 
@@ -105,3 +106,27 @@ def test_many_rows_start_from_some_of_them(seed):
     }
     assert groups == {(0,), (1,), (2,)}
     assert (np.diff(model.objective_history_) <= 0).all()
+
+
+def test_rows_of_weight_zero_shape_no_tree():
+    codes = codes_of([[0, 0, 0], [0, 0, 1], [2, 2, 2], [2, 2, 1], [3, 3, 3]])
+    weights = np.array([1.0, 1.0, 1.0, 1.0, 0.0])
+    rng = np.random.default_rng(0)
+    for start in list_linkage_starts(codes, weights, np.zeros(5), 2, N_STARTS, rng):
+        assert not start[4].any()
+
+
+def test_few_rows_with_weight_among_many(seed):
+    # The sample for the starts is drawn among them.
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(20_000, 2))
+    weights = np.zeros(20_000)
+    weights[rng.choice(20_000, 6, replace=False)] = 1
+    model = COR(2, n_outliers=0, n_partitions=10, random_state=seed)
+    assert np.isfinite(model.fit(X, sample_weight=weights).objective_)
+
+
+def test_nearly_all_rows_can_be_set_aside():
+    X = np.random.default_rng(0).normal(size=(10_000, 2))
+    model = COR(1, n_outliers=9_998, n_partitions=4, random_state=0).fit(X)
+    assert np.count_nonzero(model.labels_ == -1) == 9_998

@@ -12,7 +12,7 @@ from corral._position import (
     _COARSE_WEIGHT,
     _DISTANCE_STEP,
     _DISTANCE_WEIGHT,
-    _FARTHEST,
+    _FAR,
     fit_ruler,
     look_up_codes,
     rarity_table,
@@ -74,13 +74,39 @@ def test_distances_are_those_to_the_centres_of_the_cells(kind, metric):
     assert (found % _DISTANCE_STEP == 0).all()
 
 
-def test_a_row_beyond_all_numbers_is_the_farthest():
+def test_far_rows_are_in_order_and_not_too_far():
+    # Also those whose squares no number can hold.
     X = np.random.default_rng(1).normal(size=(60, 3))
     runs = make_runs(X)
     ruler = fit_ruler(runs, 3, ArrayRows(X), None, 1.0, np.random.default_rng(0))
-    far = np.full((1, 3), 1e200)
+    far = np.outer([1e2, 1e3, 1e4, 1e5, 1e200], np.ones(3))
     found, _ = measure(ruler, runs, far)
-    np.testing.assert_array_equal(found, np.rint(_FARTHEST))
+    assert (np.diff(found) > 0).all()
+    assert found[-1] == 2 * _FAR
+
+
+@pytest.mark.parametrize("size", [1e5, 1e8, 1e11])
+def test_one_far_row_does_not_hide_the_others(size, seed):
+    rng = np.random.default_rng(seed)
+    y = np.repeat(np.arange(3), 200)
+    X = rng.normal(size=(600, 2)) + 30 * np.array([[0, 0], [1, 0], [0, 1]])[y]
+    angles = rng.uniform(0, 2 * np.pi, 12)
+    X[:12] += 8 * np.column_stack([np.cos(angles), np.sin(angles)])
+    X[300] = size
+    model = COR(3, n_outliers=13, random_state=seed).fit(X)
+    assert np.count_nonzero(model.labels_[:12] == -1) >= 11
+    assert model.labels_[300] == -1
+    np.testing.assert_array_equal(model.predict(X), model.labels_)
+
+
+def test_labels_count_however_far_a_row_is(seed):
+    # Farther out in the same direction is the same cluster.
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(300, 2)) + 9 * np.eye(2)[np.repeat([0, 1], 150)]
+    model = COR(2, n_outliers=0, random_state=seed).fit(X)
+    near = model.predict([[1e4, 0.0], [0.0, 1e4]])
+    far = model.predict([[1e9, 0.0], [0.0, 1e9]])
+    np.testing.assert_array_equal(far, near)
 
 
 def test_cells_of_equal_rows_have_no_distance():

@@ -48,10 +48,10 @@ logger = logging.getLogger(__name__)
 # Rows that are added up at once for the centres in feature space.
 _MEAN_ROWS = 2**15
 
-# Fine partitions have at most as many clusters as the square root of so many rows, and
-# no more than make this many pairs of rows and clusters: with half a million rows they
-# are hardly finer than the others, and a fit takes as long as two fits of K-means.
-_FINE_ROWS = 2**14
+# Fine partitions have no more clusters than this, and no more than make so many pairs
+# of rows and clusters: with half a million rows they are hardly finer than the others,
+# and a fit takes as long as two fits of K-means.
+_FINE_CLUSTERS = 128
 _FINE_PAIRS = 2**22
 
 # Restarts of the fusion from random starts.
@@ -130,8 +130,9 @@ class COR(
     k_range : tuple of (int, int), default=None
         Smallest and largest number of clusters of a K-means run, drawn uniformly. None
         means ``n_clusters`` for "rfs". For "rps" it means that half of the runs draw
-        from 2 to ``2 * n_clusters``, and half from there to the square root of the
-        number of rows, at most 128, and fewer for more than 32,768 rows.
+        from 2 to ``2 * n_clusters``, and half from there to twice the square root of
+        the number of rows, at most 128, and fewer for more than 32,768 rows; where
+        that is less than ``4 * n_clusters``, the second half draws from 2 on, too.
 
     feature_share : float, default=0.5
         Share of the features that a run sees if ``strategy="rfs"``.
@@ -149,7 +150,9 @@ class COR(
 
     position_weight : float, default=16.0
         How much it counts where a row lies, beside what its labels tell. Zero sets
-        rows aside by their labels alone, as in the paper.
+        rows aside by their labels alone, as in the paper. Only K-means runs know where
+        a row lies: the half of them with the most clusters measures distances (none
+        with "rfs"), and other partitions have no position.
 
     init : {"linkage", "random-partition", "random-codes", "k-means++"}, \
             default="linkage"
@@ -289,7 +292,7 @@ class COR(
         "n_outliers": [Interval(Integral, 0, None, closed="left"), None],
         "contamination": [Interval(Real, 0, 1, closed="left"), None],
         "divergence": [StrOptions(set(_DIVERGENCES))],
-        "position_weight": [Interval(Real, 0, None, closed="left")],
+        "position_weight": [Interval(Real, 0, 1000, closed="both")],
         "init": [
             StrOptions({"linkage", "random-partition", "random-codes", "k-means++"})
         ],
@@ -593,7 +596,7 @@ class COR(
         """Return where every other run draws its number of clusters by default."""
         if self.strategy != "rps":
             return None
-        most = min(math.isqrt(min(n_samples, _FINE_ROWS)), _FINE_PAIRS // n_samples)
+        most = min(2 * math.isqrt(n_samples), _FINE_CLUSTERS, _FINE_PAIRS // n_samples)
         least = 2 * self.n_clusters
         # With few rows there is hardly room above the coarse runs.
         return (least, most) if most >= 2 * least else (2, max(most, least))

@@ -25,7 +25,7 @@ _RESTART_CODES = 2**21
 _LINKAGE_SAMPLES = 2**13
 _FINISHING_ITERATIONS = 10
 
-# How much equal sizes of clusters count against their separation; see _separation.
+# How much equal sizes of clusters count against their separation; see separation.
 _BALANCE = 0.15
 
 
@@ -88,9 +88,10 @@ def fuse_codes(
 ) -> Fusion:
     r"""Cluster codes while setting samples aside; keep the best of several restarts.
 
-    Minimises Eq. (2) of the paper, :math:`\sum_k p_k HL(C_k)`, by Algorithm 1:
-    K-means-- with the divergence as distance. Works on codes and their weights, which
-    gives the same result as working on samples.
+    Minimises the mean cost of the samples that are kept by Algorithm 1 of the paper:
+    K-means-- with the divergence as distance; with :class:`BernoulliKL` that is its
+    Eq. (2), :math:`\sum_k p_k HL(C_k)`. Works on codes and their weights, which gives
+    the same result as working on samples.
 
     Parameters
     ----------
@@ -107,7 +108,8 @@ def fuse_codes(
     Returns
     -------
     fusion : Fusion
-        The one with the lowest objective; the first of these.
+        The one with the lowest objective, or with the best separation if the settings
+        say so; the first of these.
     """
     problem = _Problem(
         codes, divergence, settings, threads, sample_weight, cost_offsets
@@ -187,6 +189,8 @@ class _Problem:
         self.cost_offsets: np.ndarray | None = cost_offsets
         self.weights = codes.weigh(sample_weight)
         self.n_codes = len(codes.rows)
+        missing = codes.book.n_labels + 1
+        self.n_known = np.count_nonzero(codes.rows != missing, axis=1)
         self._threads: Threads = threads
         self._block_codes = max(_BLOCK_SLOTS // codes.rows.shape[1], 1)
         self._blocks = range(0, self.n_codes, self._block_codes)
@@ -208,15 +212,28 @@ class _Problem:
 
     def solve_linkage(self, rng: np.random.Generator) -> _Restart:
         """Restart from the branches of trees; return the best."""
-        strange = np.zeros(0, dtype=np.intp)
-        if self.cost_offsets is not None:
-            strange = costliest(self.cost_offsets, self.settings.n_outliers)
         members = list_linkage_starts(
-            self.codes, strange, self.settings.n_clusters, self.settings.n_init, rng
+            self.codes,
+            self.weights,
+            self.weigh_strange(),
+            self.settings.n_clusters,
+            self.settings.n_init,
+            rng,
         )
         return self.choose(
             self.solve_all([self.means(each.__getitem__) for each in members])
         )
+
+    def weigh_strange(self) -> np.ndarray:
+        """Return how much of each code's weight has the costliest offsets."""
+        if self.cost_offsets is None:
+            return np.zeros(self.n_codes)
+        strange = costliest(self.cost_offsets, self.settings.n_outliers)
+        weights = None
+        if self.sample_weight is not None:
+            weights = self.sample_weight[strange]
+        codes = self.codes.inverse[strange]
+        return np.bincount(codes, weights, minlength=self.n_codes)
 
     def solve_all(self, starts: list[np.ndarray]) -> list[_Restart]:
         """Restart from each of these centres.
@@ -278,9 +295,13 @@ class _Problem:
         n_all = len(self.codes.inverse)
         if n_all <= n_samples:
             return self
-        chosen = np.sort(rng.choice(n_all, n_samples, replace=False))
+        pool = np.arange(n_all)
+        if self.sample_weight is not None:
+            pool = np.flatnonzero(self.sample_weight)
+        chosen = np.sort(rng.permutation(pool)[:n_samples])
         settings = self.settings
-        n_outliers = round(settings.n_outliers * n_samples / n_all)
+        n_outliers = round(settings.n_outliers * len(chosen) / n_all)
+        n_outliers = min(n_outliers, max(len(chosen) - settings.n_clusters, 0))
         return _Problem(
             self.codes.take(chosen),
             self.divergence,
@@ -390,7 +411,8 @@ class _Problem:
     ) -> np.ndarray:
         """Give each cluster that kept no sample the costliest code of another.
 
-        The code then costs nothing, so the objective falls by what it cost.
+        Its labels then cost nothing. With a price on naming a small cluster the
+        objective can rise all the same, and the restart ends at the state before.
         """
         n_clusters = self.settings.n_clusters
         sizes = np.bincount(labels[kept > 0], minlength=n_clusters)
@@ -435,7 +457,9 @@ class _Problem:
             filled = sizes[:, None] > 0
             restart.centers = np.where(filled, means, restart.centers)
             if not restart.is_even:
-                restart.shares = sizes / sizes.sum()
+                # A cluster is named once for each label that is known.
+                named = np.bincount(labels, kept * self.n_known, minlength=n_clusters)
+                restart.shares = named / named.sum()
 
     def means(self, memberships: Callable[[slice], np.ndarray]) -> np.ndarray:
         """Return the share of each label in each cluster.

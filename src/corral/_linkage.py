@@ -26,6 +26,7 @@ N_STARTS = len(_METHODS) * len(_CUTS)
 
 def list_linkage_starts(
     codes: Codes,
+    weights: np.ndarray,
     strange: np.ndarray,
     n_clusters: int,
     n_starts: int,
@@ -39,8 +40,9 @@ def list_linkage_starts(
     Parameters
     ----------
     codes : Codes
-    strange : ndarray
-        Samples that are left out of the trees.
+    weights : ndarray of shape (n_codes,)
+    strange : ndarray of shape (n_codes,)
+        How much of the weights is left out of the trees.
     n_clusters : int
     n_starts : int
         At most so many starts, the least cut trees first.
@@ -51,13 +53,9 @@ def list_linkage_starts(
     members : list of ndarray of shape (n_codes, n_clusters)
         How much of each code is in each cluster.
     """
-    weights = codes.counts - np.bincount(
-        codes.inverse[strange], minlength=len(codes.rows)
-    )
-    if np.count_nonzero(weights) < n_clusters:
-        # Too few codes are left without the strange ones.
-        weights = codes.counts
-    weights = _thin_out(weights.astype(np.float64), n_clusters, rng)
+    if np.count_nonzero(weights > strange) >= n_clusters:
+        weights = np.maximum(weights - strange, 0)
+    weights = _thin_out(weights, n_clusters, rng)
     present = np.flatnonzero(weights)
     if len(present) == 1:
         return [weights[:, None]]

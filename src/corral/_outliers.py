@@ -79,7 +79,8 @@ def set_aside(
         weighted = (
             cost_offsets if sample_weight is None else cost_offsets * sample_weight
         )
-        kept_offsets = float(weighted.sum() - weighted[samples].sum())
+        # Added up by themselves: what is set aside can be far larger.
+        kept_offsets = float(np.delete(weighted, samples).sum())
     return SetAside(code_weights, kept_offsets, samples)
 
 

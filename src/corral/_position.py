@@ -25,7 +25,7 @@ from scipy import sparse
 
 from corral._assign import Layout
 from corral._blocks import ArrayRows, RowSource
-from corral._codes import CodeBook, Codes
+from corral._codes import Codes
 from corral._divergences import COST_STEP
 from corral._threads import Threads
 from corral._tiles import Tile
@@ -39,9 +39,9 @@ _DISTANCE_WEIGHT = 0.7
 # The spread of a run's cells is measured on so many rows.
 _SPREAD_ROWS = 4096
 
-# Cells of equal rows have no spread; what their distances add up to, as a part of the
-# squared norms, is the rounding of products.
-_ROUNDING = 1e-12
+# A squared distance that is so small a part of the row's squared norm is the rounding
+# of products: cells of equal rows have no spread.
+_ROUNDING = 1e-14
 
 # Codes whose slots are looked up at once.
 _BLOCK_CODES = 4096
@@ -50,8 +50,10 @@ _BLOCK_CODES = 4096
 # different orders; what is left of the difference is lost.
 _DISTANCE_STEP = 2.0**-20
 
-# The distance of a row whose square no number can hold.
-_FARTHEST = 1e300
+# Larger distances are drawn together, so that none is twice as large as this: sums of
+# costs stay below 2**21, where multiples of 2**-32 add up exactly, and a far row's
+# labels still count.
+_FAR = 2.0**19
 
 
 @dataclass(frozen=True)
@@ -75,12 +77,9 @@ class Ruler:
     scales: np.ndarray
 
     @cached_property
-    def _pulls(self) -> np.ndarray:
-        return self.centers * self.scales[self.layout.run_of_cell][:, None]
-
-    @cached_property
     def _biases(self) -> np.ndarray:
-        return np.einsum("ij,ij->i", self.centers, self._pulls)
+        squares = np.einsum("ij,ij->i", self.centers, self.centers)
+        return squares * self.scales[self.layout.run_of_cell]
 
     def measure(self, tile: Tile, labels: np.ndarray) -> np.ndarray:
         """Return the scaled squared distances of rows, added up over the runs.
@@ -101,12 +100,13 @@ class Ruler:
                 picked = _products(tile.points, self.centers, cells)
                 pulls = (picked * self.scales[:, None]).sum(axis=0)
             else:
-                members = _one_hot(cells, self.layout.n_cells)
+                members = self._members(cells)
                 points = tile.points.astype(np.float64, copy=False)
-                pulls = np.einsum("ij,ij->i", points, members @ self._pulls)
+                pulls = np.einsum("ij,ij->i", points, members @ self.centers)
             sums = _squares(tile.points) * self.scales.sum() - 2 * pulls
             sums += self._biases[cells].sum(axis=0)
-        sums = np.where(np.isfinite(sums), np.maximum(sums, 0), _FARTHEST)
+        sums = np.where(np.isfinite(sums), np.maximum(sums, 0), np.inf)
+        sums = np.where(sums > _FAR, _FAR * (2 - _FAR / np.maximum(sums, _FAR)), sums)
         return np.rint(sums / _DISTANCE_STEP) * _DISTANCE_STEP
 
     def squares(self, tile: Tile, labels: np.ndarray) -> np.ndarray:
@@ -115,6 +115,18 @@ class Ruler:
         norms = np.einsum("ij,ij->i", self.centers, self.centers)
         picked = _products(tile.points, self.centers, cells)
         return np.maximum(_squares(tile.points) - 2 * picked + norms[cells], 0)
+
+    def _members(self, cells: np.ndarray) -> sparse.csr_array:
+        """Return the scales of the runs at the cells of each row."""
+        n_runs, n_rows = cells.shape
+        return sparse.csr_array(
+            (
+                np.tile(self.scales, n_rows),
+                cells.T.ravel(),
+                np.arange(n_rows + 1) * n_runs,
+            ),
+            shape=(n_rows, self.layout.n_cells),
+        )
 
     def _cells(self, labels: np.ndarray) -> np.ndarray:
         runs = np.arange(len(self.runs))[:, None]
@@ -135,14 +147,6 @@ def _products(points, centers: np.ndarray, cells: np.ndarray) -> np.ndarray:
     """Return the product of each row with the centres of its cells."""
     products = points.astype(np.float64) @ centers.T
     return products[np.arange(products.shape[0]), cells]
-
-
-def _one_hot(cells: np.ndarray, n_cells: int) -> sparse.csr_array:
-    n_runs, n_rows = cells.shape
-    return sparse.csr_array(
-        (np.ones(cells.size), cells.T.ravel(), np.arange(n_rows + 1) * n_runs),
-        shape=(n_rows, n_cells),
-    )
 
 
 def fit_ruler(
@@ -199,13 +203,11 @@ def _measure_spreads(ruler: Ruler, runs, rows, shares: np.ndarray) -> np.ndarray
     labeller = runs.label_blocks(ArrayRows(rows))
     workspace = labeller.make_workspace()
     sums = np.zeros(len(ruler.runs))
-    norms = 0.0
     for index in range(labeller.n_blocks):
         tile, labels = labeller.label_tile(index, workspace)
-        here = shares[tile.start : tile.stop]
-        sums += ruler.squares(tile, labels) @ here
-        norms += _squares(tile.points) @ here
-    sums[sums <= _ROUNDING * norms] = 0
+        squares = ruler.squares(tile, labels)
+        squares[squares <= _ROUNDING * _squares(tile.points)] = 0
+        sums += squares @ shares[tile.start : tile.stop]
     # Rounded, so that dense and sparse rows have the same.
     return (sums / shares.sum()).astype(np.float32).astype(np.float64)
 
@@ -250,16 +252,12 @@ def round_costs(costs: np.ndarray) -> np.ndarray:
 def look_up_codes(codes: Codes, table: np.ndarray, threads: Threads) -> np.ndarray:
     """Return for each code the sum of a table over its slots."""
     totals = np.empty(len(codes.rows))
+    offsets = codes.book.offsets.astype(np.int32)
 
     def work(start: int) -> None:
         here = slice(start, start + _BLOCK_CODES)
-        totals[here] = look_up_rows(codes.rows[here], table, codes.book)
+        totals[here] = table[codes.rows[here] + offsets].sum(axis=1)
 
     for _ in threads.map(work, range(0, len(totals), _BLOCK_CODES)):
         pass
     return totals
-
-
-def look_up_rows(rows: np.ndarray, table: np.ndarray, book: CodeBook) -> np.ndarray:
-    """Return for each label row the sum of a table over its slots."""
-    return table[rows + book.offsets.astype(np.int32)].sum(axis=1)
