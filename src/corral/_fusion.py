@@ -189,14 +189,23 @@ class _Problem:
         self.cost_offsets: np.ndarray | None = cost_offsets
         self.weights = codes.weigh(sample_weight)
         self.n_codes = len(codes.rows)
-        missing = codes.book.n_labels + 1
-        self.n_known = np.count_nonzero(codes.rows != missing, axis=1)
         self._threads: Threads = threads
         self._block_codes = max(_BLOCK_SLOTS // codes.rows.shape[1], 1)
         self._blocks = range(0, self.n_codes, self._block_codes)
         self._kept: dict[int, sparse.csr_array] | None = None
         if codes.rows.size <= _KEPT_SLOTS:
             self._kept = {}
+        self.n_known = self._count_known()
+
+    def _count_known(self) -> np.ndarray:
+        """Return how many labels of each code are not missing."""
+        missing = self.codes.book.n_labels + 1
+        n_known = np.empty(self.n_codes)
+        for start in self._blocks:
+            here = slice(start, start + self._block_codes)
+            known = self.codes.rows[here] != missing
+            n_known[here] = np.count_nonzero(known, axis=1)
+        return n_known
 
     def solve_best(self, streams: list[np.random.Generator]) -> _Restart:
         """Restart with each of these streams; return the best, the first of these."""
