@@ -8,6 +8,7 @@ BIN := $(VENV)/bin
 # The extras behind the stamp files .venv/.installed-<kind>.
 EXTRAS_run := all
 EXTRAS_bench := all,bench
+EXTRAS_paper := all,paper
 EXTRAS_test := all,test
 EXTRAS_lint := all,dev
 EXTRAS_setup := all,test,dev
@@ -33,13 +34,13 @@ lint: $(VENV)/.installed-lint ## check style, formatting and types
 bench: $(VENV)/.installed-bench ## measure the speed, as ratios
 	$(BIN)/python -m benchmarks.speed
 
-bench-quality: $(VENV)/.installed-bench ## print how good the results are, on averages over suites
+bench-quality: $(VENV)/.installed-paper ## print how good the results are, on averages over suites
 	$(BIN)/python -m benchmarks.paper quality
 
-paper: $(VENV)/.installed-bench ## make all tables and figures of the paper, beside its numbers
+paper: $(VENV)/.installed-paper ## make all tables and figures of the paper, beside its numbers
 	$(BIN)/python -m benchmarks.paper all
 
-paper-quick: $(VENV)/.installed-bench ## the same on a few small data sets, in a minute
+paper-quick: $(VENV)/.installed-paper ## the same on a few small data sets, in a minute
 	$(BIN)/python -m benchmarks.paper quick
 
 setup: $(VENV)/.installed-setup ## install everything, with the pre-commit hooks

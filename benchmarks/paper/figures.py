@@ -130,7 +130,7 @@ def _load_pyplot() -> Any:
         import matplotlib
     except ImportError:
         raise ImportError(
-            'Figures need matplotlib. Install it with: pip install "corral[bench]"'
+            'Figures need matplotlib. Install it with: pip install "corral[paper]"'
         ) from None
     matplotlib.use("agg")
     matplotlib.rcParams.update(_STYLE)

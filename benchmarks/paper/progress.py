@@ -30,7 +30,7 @@ def open_bar(total: int, shown: bool = True) -> Any:
     except ImportError:
         raise ImportError(
             "The progress bar needs tqdm. Install it with: "
-            'pip install "corral[bench]", or ask for --quiet.'
+            'pip install "corral[paper]", or ask for --quiet.'
         ) from None
     return _NotingBar(tqdm(total=total, unit="run", file=sys.stderr, smoothing=0.05))
 
