@@ -95,15 +95,15 @@ class Ruler:
         distances : ndarray of shape (n_rows,)
         """
         cells = self._cells(labels)
+        points = tile.points.astype(np.float64, copy=False)
         with np.errstate(over="ignore", invalid="ignore"):
             if tile.is_sparse:
-                picked = _products(tile.points, self.centers, cells)
+                picked = _products(points, self.centers, cells)
                 pulls = (picked * self.scales[:, None]).sum(axis=0)
             else:
-                members = self._members(cells)
-                points = tile.points.astype(np.float64, copy=False)
-                pulls = np.einsum("ij,ij->i", points, members @ self.centers)
-            sums = _squares(tile.points) * self.scales.sum() - 2 * pulls
+                pulled = self._members(cells) @ self.centers
+                pulls = np.einsum("ij,ij->i", points, pulled)
+            sums = _squares(points) * self.scales.sum() - 2 * pulls
             sums += self._biases[cells].sum(axis=0)
         sums = np.where(np.isfinite(sums), np.maximum(sums, 0), np.inf)
         sums = np.where(sums > _FAR, _FAR * (2 - _FAR / np.maximum(sums, _FAR)), sums)
@@ -123,14 +123,15 @@ class Ruler:
             (
                 np.tile(self.scales, n_rows),
                 cells.T.ravel(),
-                np.arange(n_rows + 1) * n_runs,
+                np.arange(n_rows + 1, dtype=np.int32) * n_runs,
             ),
             shape=(n_rows, self.layout.n_cells),
         )
 
     def _cells(self, labels: np.ndarray) -> np.ndarray:
         runs = np.arange(len(self.runs))[:, None]
-        return self.layout.cell(runs, labels[self.runs].astype(np.intp))
+        # Narrow, because sparse products are faster with narrow indices.
+        return self.layout.cell(runs, labels[self.runs]).astype(np.int32)
 
 
 def _squares(points) -> np.ndarray:
