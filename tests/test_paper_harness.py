@@ -479,10 +479,10 @@ def test_figures_are_small_files(near_zero, tmp_path):
 
 def test_missing_extras_are_named(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "tqdm", None)
-    with pytest.raises(ImportError, match=r"needs tqdm.*pip install \"corral\[bench"):
+    with pytest.raises(ImportError, match=r"needs tqdm.*pip install \"corral\[paper"):
         open_bar(3)
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(ImportError, match=r"need matplotlib.*install \"corral\[bench"):
+    with pytest.raises(ImportError, match=r"need matplotlib.*install \"corral\[paper"):
         draw_partitions(make_grid(), [], Settings(tmp_path))
 
 
