@@ -467,7 +467,7 @@ def test_tables_say_with_what_they_were_made(near_zero, tmp_path):
 
 
 def test_figures_are_small_files(near_zero, tmp_path):
-    pytest.importorskip("matplotlib", reason="figures need the extra bench")
+    pytest.importorskip("matplotlib", reason="figures need the extra paper")
     run_tiny(tmp_path)
     grid = make_grid()
     scores = score_grid(grid, tmp_path, None)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from scipy import sparse
 
 from corral._threads import Threads
 
@@ -92,6 +93,19 @@ class Codes:
         if sample_weight is None:
             return self.counts.astype(np.float64)
         return np.bincount(self.inverse, sample_weight, minlength=len(self.rows))
+
+
+def one_hot_rows(rows: np.ndarray, book: CodeBook) -> sparse.csr_array:
+    """Return codes as rows of a one-hot matrix, of shape (n_rows, n_slots)."""
+    n_rows, n_partitions = rows.shape
+    return sparse.csr_array(
+        (
+            np.ones(rows.size),
+            (rows + book.offsets.astype(np.int32)).ravel(),
+            np.arange(n_rows + 1, dtype=np.int32) * n_partitions,
+        ),
+        shape=(n_rows, book.n_slots),
+    )
 
 
 @dataclass(frozen=True)

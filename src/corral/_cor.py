@@ -19,21 +19,16 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from corral._blocks import ArrayRows
-from corral._codes import Codes
-from corral._divergences import BernoulliKL, CodeLength
-from corral._fusion import Fusion, FusionSettings, fuse_codes, one_hot_rows
+from corral._codes import Codes, one_hot_rows
+from corral._divergences import BernoulliKL, CodeLength, round_costs
+from corral._fusion import Fusion, FusionSettings, fuse_codes
 from corral._linkage import N_STARTS
 from corral._outliers import find_offset
 from corral._partition_mixin import PartitionMixin, asks_for_labels
 from corral._partitions import (
     Partitioner,
 )
-from corral._position import (
-    fit_ruler,
-    look_up_codes,
-    rarity_table,
-    round_costs,
-)
+from corral._position import fit_ruler, look_up_codes, rarity_table
 from corral._random import Streams, make_streams
 from corral._sklearn_compat import Interval, StrOptions, _fit_context
 from corral._threads import Threads, use_threads

@@ -14,6 +14,11 @@ COST_STEP = 2.0**-32
 _CLUSTER_WEIGHT = 0.5
 
 
+def round_costs(costs: np.ndarray) -> np.ndarray:
+    """Return costs as whole multiples of the step of all costs."""
+    return np.rint(costs / COST_STEP) * COST_STEP
+
+
 class Divergence(Protocol):
     """A distance that splits over partitions and is minimised by the mean."""
 
@@ -75,7 +80,7 @@ class BernoulliKL:
         all_others = np.add.reduceat(log_not_p, book.offsets, axis=1)
         table = log_not_p - log_p - all_others[:, book.partition_of_slot]
         table[:, book.is_missing] = 0
-        return np.rint(table.T / COST_STEP) * COST_STEP
+        return round_costs(table.T)
 
 
 class CodeLength:
@@ -120,7 +125,7 @@ class CodeLength:
         shares = np.maximum(shares, np.finfo(np.float64).tiny)
         table -= _CLUSTER_WEIGHT * np.log(shares)[:, None]
         table[:, book.is_missing] = 0
-        return np.rint(table.T / COST_STEP) * COST_STEP
+        return round_costs(table.T)
 
 
 def raise_to_floor(

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import sparse
 
-from corral._codes import Codes
+from corral._codes import Codes, one_hot_rows
 from corral._divergences import Divergence
 from corral._linkage import list_linkage_starts
 from corral._outliers import SetAside, costliest, set_aside
@@ -508,19 +508,6 @@ def _entropy(shares: np.ndarray) -> float:
 def _mutual_information(joint: np.ndarray) -> float:
     sides = _entropy(joint.sum(axis=0)) + _entropy(joint.sum(axis=1))
     return sides - _entropy(joint.ravel())
-
-
-def one_hot_rows(rows: np.ndarray, book) -> sparse.csr_array:
-    """Return codes as rows of a one-hot matrix, of shape (n_rows, n_slots)."""
-    n_rows, n_partitions = rows.shape
-    return sparse.csr_array(
-        (
-            np.ones(rows.size),
-            (rows + book.offsets.astype(np.int32)).ravel(),
-            np.arange(n_rows + 1, dtype=np.int32) * n_partitions,
-        ),
-        shape=(n_rows, book.n_slots),
-    )
 
 
 def _start_random_partition(problem: _Problem, rng: np.random.Generator) -> np.ndarray:

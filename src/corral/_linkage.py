@@ -1,11 +1,10 @@
 """Starts of the fusion from trees of codes: groups of any shape, nearly no chance."""
 
 import numpy as np
-from scipy import sparse
 from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import pdist, squareform
 
-from corral._codes import Codes
+from corral._codes import Codes, one_hot_rows
 
 # Trees are grown on so many samples at most, which takes a fraction of a second.
 _TREE_SAMPLES = 2500
@@ -93,14 +92,7 @@ def _measure_pairs(codes: Codes, present: np.ndarray) -> np.ndarray:
     is_known = rows != missing
     if is_known.all():
         return pdist(rows, "hamming")
-    slots = sparse.csr_array(
-        (
-            is_known.ravel().astype(np.float64),
-            (rows + codes.book.offsets.astype(np.int32)).ravel(),
-            np.arange(len(rows) + 1) * rows.shape[1],
-        ),
-        shape=(len(rows), codes.book.n_slots),
-    )
+    slots = one_hot_rows(rows, codes.book)[:, codes.book.is_label]
     agree = (slots @ slots.T).toarray()
     both = is_known.astype(np.float64) @ is_known.T
     # Codes without a common partition may be anything.

@@ -26,7 +26,6 @@ from scipy import sparse
 from corral._assign import Layout
 from corral._blocks import ArrayRows, RowSource
 from corral._codes import Codes
-from corral._divergences import COST_STEP
 from corral._threads import Threads
 from corral._tiles import Tile
 
@@ -243,11 +242,6 @@ def rarity_table(
         weight = 1.0 if j >= n_runs - n_fine else _COARSE_WEIGHT
         table[here] = -weight * np.log(shares)
     return table
-
-
-def round_costs(costs: np.ndarray) -> np.ndarray:
-    """Return costs as whole multiples of the step of all costs."""
-    return np.rint(costs / COST_STEP) * COST_STEP
 
 
 def look_up_codes(codes: Codes, table: np.ndarray, threads: Threads) -> np.ndarray:

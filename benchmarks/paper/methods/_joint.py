@@ -1,5 +1,6 @@
 """Clusters and outliers at once: COR and its rivals."""
 
+from collections.abc import Callable
 from functools import partial
 
 from benchmarks.paper.methods._base import HasRows, Method, Task
@@ -10,8 +11,8 @@ from corral.rivals import HDBSCAN, KCC, KMeansMinusMinus, KMeansPlusOne
 _HDBSCAN_ROWS = 20_000
 
 
-def _cor(task: Task, **parameters) -> COR:
-    return COR(
+def _cor(task: Task, make: Callable[..., COR] = COR, **parameters) -> COR:
+    return make(
         task.n_clusters,
         n_outliers=task.n_outliers,
         metric=task.metric,
@@ -20,14 +21,7 @@ def _cor(task: Task, **parameters) -> COR:
     )
 
 
-def _cor_paper(task: Task, **parameters) -> COR:
-    return COR.paper(
-        task.n_clusters,
-        n_outliers=task.n_outliers,
-        metric=task.metric,
-        random_state=task.seed,
-        **parameters,
-    )
+_cor_paper = partial(_cor, make=COR.paper)
 
 
 def _kcc(task: Task) -> KCC:

@@ -7,8 +7,8 @@ from typing import ClassVar
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from corral._codes import Codes
-from corral._fusion import Fusion, FusionSettings, fuse_codes, one_hot_rows
+from corral._codes import Codes, one_hot_rows
+from corral._fusion import Fusion, FusionSettings, fuse_codes
 from corral._partition_mixin import PartitionMixin, asks_for_labels
 from corral._partitions import Partitioner
 from corral._random import make_streams

@@ -7,7 +7,7 @@ import numpy as np
 from scipy.special import xlogy
 
 from corral._codes import CodeBook, Codes
-from corral._divergences import COST_STEP
+from corral._divergences import round_costs
 
 # The share that a label without any rows counts as, where its logarithm is taken.
 _EPS = float(np.finfo(np.float64).eps)
@@ -225,7 +225,7 @@ class ConsensusDistance:
         table = table * self.weights[book.partition_of_slot]
         table[:, book.is_missing] = 0
         # Whole multiples of a step, and never -0.0: see the divergence of COR.
-        return np.rint(table.T / COST_STEP) * COST_STEP + 0.0
+        return round_costs(table.T) + 0.0
 
 
 def share_labels(codes: Codes, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
