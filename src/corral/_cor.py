@@ -49,6 +49,10 @@ _MEAN_ROWS = 2**15
 _FINE_CLUSTERS = 128
 _FINE_PAIRS = 2**22
 
+# How much position counts by default, chosen on suites of data sets of either kind;
+# see docs/dev/decisions/0007.
+_POSITION_WEIGHTS = {"euclidean": 16.0, "cosine": 4.0}
+
 # Restarts of the fusion from random starts.
 _N_RANDOM_STARTS = 10
 
@@ -88,9 +92,11 @@ class COR(
     cluster, :math:`\pi_k` the share of the cluster, :math:`n_{ij}` the number of rows
     in the cell, :math:`m_{ij}` its centre and :math:`s_i^2` the mean squared distance
     to it. Coarse runs have :math:`g_i = 2, h_i = 0`, fine ones
-    :math:`g_i = 1, h_i = 0.7`, and w is ``position_weight``. The paper [1]_ has labels
-    only: :meth:`paper` gives its algorithm, whose objective is the holoentropy of the
-    clusters.
+    :math:`g_i = 1, h_i = 0.7`, and w is ``position_weight``. With cosine distance,
+    coarse runs have :math:`h_i = 0.7`, fine ones :math:`h_i = 0`, and the standard
+    deviation of the squared distances stands in place of :math:`2 s_i^2`. The
+    paper [1]_ has labels only: :meth:`paper` gives its algorithm, whose objective is
+    the holoentropy of the clusters.
 
     Parameters
     ----------
@@ -143,10 +149,11 @@ class COR(
         What labels cost in a cluster: the nats that tell the cluster and then the
         label, or the paper's distance.
 
-    position_weight : float, default=16.0
+    position_weight : float, default=None
         How much it counts where a row lies, beside what its labels tell. Zero sets
-        rows aside by their labels alone, as in the paper. Only K-means runs know where
-        a row lies: the half of them with the most clusters measures distances (none
+        rows aside by their labels alone, as in the paper. None means 16, or 4 with
+        ``metric="cosine"``. Only K-means runs know where a row lies: the half of them
+        with the most clusters measures distances, with "cosine" the other half (none
         with "rfs"), and other partitions have no position.
 
     init : {"linkage", "random-partition", "random-codes", "k-means++"}, \
@@ -287,7 +294,7 @@ class COR(
         "n_outliers": [Interval(Integral, 0, None, closed="left"), None],
         "contamination": [Interval(Real, 0, 1, closed="left"), None],
         "divergence": [StrOptions(set(_DIVERGENCES))],
-        "position_weight": [Interval(Real, 0, 1000, closed="both")],
+        "position_weight": [Interval(Real, 0, 1000, closed="both"), None],
         "init": [
             StrOptions({"linkage", "random-partition", "random-codes", "k-means++"})
         ],
@@ -310,7 +317,7 @@ class COR(
         metric="euclidean",
         categorical_features=None,
         divergence="code-length",
-        position_weight=16.0,
+        position_weight=None,
         init="linkage",
         n_init=None,
         max_iter=100,
@@ -548,18 +555,7 @@ class COR(
             partitioner, columns = self._fit_partitions(
                 features, given, weights, streams, threads
             )
-            if self._n_fine(partitioner) and self.position_weight:
-                partitioner = replace(
-                    partitioner,
-                    ruler=fit_ruler(
-                        partitioner.runs,
-                        self._n_fine(partitioner),
-                        ArrayRows(features.numbers),
-                        weights,
-                        self.position_weight,
-                        streams.position,
-                    ),
-                )
+            partitioner = self._add_ruler(partitioner, features, weights, streams)
             blocks = partitioner.open(features.numbers, columns)
             codes = blocks.encode(threads)
             logger.info("%d rows have %d codes", features.n_samples, len(codes.rows))
@@ -596,6 +592,33 @@ class COR(
         # With few rows there is hardly room above the coarse runs.
         return (least, most) if most >= 2 * least else (2, max(most, least))
 
+    @property
+    def _position_weight(self) -> float:
+        if self.position_weight is None:
+            return _POSITION_WEIGHTS[self.metric]
+        return self.position_weight
+
+    def _add_ruler(
+        self,
+        partitioner: Partitioner,
+        features: Features,
+        weights: np.ndarray | None,
+        streams: Streams,
+    ) -> Partitioner:
+        """Return the partitioner with what measures distances, if they count."""
+        n_fine = self._n_fine(partitioner)
+        if not n_fine or not self._position_weight:
+            return partitioner
+        ruler = fit_ruler(
+            partitioner.runs,
+            n_fine,
+            ArrayRows(features.numbers),
+            weights,
+            self._position_weight,
+            streams.position,
+        )
+        return replace(partitioner, ruler=ruler)
+
     def _price_rarity(
         self, partitioner: Partitioner, codes: Codes, weights: np.ndarray | None
     ) -> np.ndarray:
@@ -606,7 +629,7 @@ class COR(
             self._n_runs(partitioner),
             self._n_fine(partitioner),
         )
-        return round_costs(self.position_weight * table)
+        return round_costs(self._position_weight * table)
 
     def _fuse(
         self,

@@ -15,6 +15,11 @@ features share what they tell, and a term for each would drown the first one. Co
 partitions tell whether a row belongs to a small group, fine ones whether its
 neighbourhood is thin. In coarse cells the distance says little, so only the first term
 counts there, twice; in fine ones the distance counts a little less than that.
+
+With cosine distance it is the other way round. Rows on a sphere of many dimensions are
+all about as far from a centre, so :math:`2 s^2` is too large a unit: the standard
+deviation of the squared distances is taken in its place. And in fine cells, which are
+a handful of such rows, a centre follows each of its rows; those of coarse cells do not.
 """
 
 from dataclasses import dataclass, replace
@@ -35,8 +40,8 @@ from corral._tiles import Tile
 _COARSE_WEIGHT = 2.0
 _DISTANCE_WEIGHT = 0.7
 
-# The spread of a run's cells is measured on so many rows.
-_SPREAD_ROWS = 4096
+# The unit of a run's distances is measured on so many rows.
+_UNIT_ROWS = 4096
 
 # A squared distance that is so small a part of the row's squared norm is the rounding
 # of products: cells of equal rows have no spread.
@@ -67,7 +72,8 @@ class Ruler:
         Of these runs.
     centers : ndarray of shape (n_cells, n_features), float64
     scales : ndarray of shape (n_measured,)
-        A weight over twice the mean squared distance of a run.
+        A weight over the unit of a run's squared distances: twice their mean, or
+        their standard deviation in spherical K-means.
     """
 
     runs: np.ndarray
@@ -151,21 +157,21 @@ def _products(points, centers: np.ndarray, cells: np.ndarray) -> np.ndarray:
 
 def fit_ruler(
     runs,
-    n_measured: int,
+    n_fine: int,
     source: RowSource,
     weights: np.ndarray | None,
     weight: float,
     rng: np.random.Generator,
 ) -> Ruler:
-    """Make a ruler for the runs with the most clusters.
+    """Make a ruler for the fine runs, or for the coarse ones of spherical K-means.
 
     Parameters
     ----------
     runs : KMeansRuns
-    n_measured : int
-        How many runs.
+    n_fine : int
+        The last so many runs are fine.
     source : RowSource
-        Rows to measure the spread of the runs' cells on.
+        Rows to measure the units on.
     weights : ndarray of shape (n_samples,) or None
         Rows of weight zero do not count.
     weight : float
@@ -176,40 +182,54 @@ def fit_ruler(
     -------
     ruler : Ruler
     """
+    coarse, fine = np.split(np.arange(runs.layout.n_runs), [-n_fine])
+    measured = coarse if _is_spherical(runs) else fine
     # Equal runs are measured once, and count as often as there are of them.
-    fine = np.arange(runs.layout.n_runs)[-n_measured:]
     _, first, times = np.unique(
-        runs.distinct.which[fine], return_index=True, return_counts=True
+        runs.distinct.which[measured], return_index=True, return_counts=True
     )
     order = np.argsort(first)
-    part = runs.layout.select(fine[first[order]])
+    part = runs.layout.select(measured[first[order]])
     centers = runs.centers[part.cells].astype(np.float64)
     # The centre of a cell without rows is never the nearest one.
     centers[~np.isfinite(runs.half_norms[part.cells])] = 0
     ruler = Ruler(part.runs, part.layout, centers, times[order] * 1.0)
     rows = np.arange(source.shape[0]) if weights is None else np.flatnonzero(weights)
-    if len(rows) > _SPREAD_ROWS:
-        rows = np.sort(rng.choice(rows, _SPREAD_ROWS, replace=False))
+    if len(rows) > _UNIT_ROWS:
+        rows = np.sort(rng.choice(rows, _UNIT_ROWS, replace=False))
     shares = np.ones(len(rows)) if weights is None else weights[rows]
-    spreads = _measure_spreads(ruler, runs, source.take(rows), shares)
-    factors = weight * _DISTANCE_WEIGHT / 2 * ruler.scales
-    scales = np.zeros_like(spreads)
-    np.divide(factors, spreads, out=scales, where=spreads > 0)
+    units = _measure_units(ruler, runs, source.take(rows), shares)
+    factors = weight * _DISTANCE_WEIGHT * ruler.scales
+    scales = np.zeros_like(units)
+    np.divide(factors, units, out=scales, where=units > 0)
     return replace(ruler, scales=scales)
 
 
-def _measure_spreads(ruler: Ruler, runs, rows, shares: np.ndarray) -> np.ndarray:
-    """Return the mean squared distance of rows in each run, 0 if it is but rounding."""
+def _is_spherical(runs) -> bool:
+    return runs.space.metric == "cosine"
+
+
+def _measure_units(ruler: Ruler, runs, rows, shares: np.ndarray) -> np.ndarray:
+    """Return the unit of squared distances in each run, 0 if it is but rounding."""
     labeller = runs.label_blocks(ArrayRows(rows))
     workspace = labeller.make_workspace()
-    sums = np.zeros(len(ruler.runs))
+    spherical = _is_spherical(runs)
+    sums, sums_of_squares = np.zeros((2, len(ruler.runs)))
     for index in range(labeller.n_blocks):
         tile, labels = labeller.label_tile(index, workspace)
         squares = ruler.squares(tile, labels)
         squares[squares <= _ROUNDING * _squares(tile.points)] = 0
-        sums += squares @ shares[tile.start : tile.stop]
+        here = shares[tile.start : tile.stop]
+        sums += squares @ here
+        if spherical:
+            sums_of_squares += squares**2 @ here
+    means = sums / shares.sum()
+    units = 2 * means
+    if spherical:
+        variances = sums_of_squares / shares.sum() - means**2
+        units = np.sqrt(np.where(variances > _ROUNDING * means**2, variances, 0))
     # Rounded, so that dense and sparse rows have the same.
-    return (sums / shares.sum()).astype(np.float32).astype(np.float64)
+    return units.astype(np.float32).astype(np.float64)
 
 
 def rarity_table(
