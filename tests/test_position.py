@@ -153,7 +153,9 @@ def test_rarity_is_the_negative_log_of_the_share():
     table = rarity_table(codes, codes.weigh(None), n_runs=2, n_fine=1)
     coarse = _COARSE_WEIGHT * -np.log([3 / 4, 1 / 4, 1 / 5])
     fine = -np.log([2 / 3, 1 / 4, 1 / 3, 1 / 4])
-    expected = [*coarse, 0, *fine, 0, 0, 0, 0, 0]
+    # A missing label costs what labels cost on average.
+    unknown = coarse[:2] @ [3 / 4, 1 / 4], fine[[0, 2]] @ [2 / 3, 1 / 3]
+    expected = [*coarse, unknown[0], *fine, unknown[1], 0, 0, 0, 0]
     np.testing.assert_allclose(table, expected)
 
 

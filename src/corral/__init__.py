@@ -1,10 +1,33 @@
 """Clusters and outliers in one go: Clustering with Outlier Removal."""
 
-from corral import metrics
-from corral._cor import COR
-from corral._detector import CORDetector
-from corral._registry import all_methods
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from corral import metrics as metrics
+    from corral._cor import COR as COR
+    from corral._detector import CORDetector as CORDetector
+    from corral._registry import all_methods as all_methods
 
 __version__ = "0.1.0"
 
 __all__ = ["COR", "CORDetector", "__version__", "all_methods", "metrics"]
+
+# Loaded when they are first asked for: ``corral --help`` would wait for scikit-learn.
+_HOMES = {
+    "COR": "corral._cor",
+    "CORDetector": "corral._detector",
+    "all_methods": "corral._registry",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(importlib.import_module(_HOMES[name]), name)
+    if name == "metrics":
+        return importlib.import_module("corral.metrics")
+    raise AttributeError(f"module 'corral' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

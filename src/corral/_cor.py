@@ -8,7 +8,6 @@ from numbers import Integral, Real
 from typing import ClassVar
 
 import numpy as np
-from scipy import sparse
 from sklearn.base import (
     BaseEstimator,
     ClassNamePrefixFeaturesOutMixin,
@@ -21,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 from corral._blocks import ArrayRows
 from corral._codes import Codes, one_hot_rows
 from corral._divergences import BernoulliKL, CodeLength, round_costs
+from corral._explain import FeatureNames, Judge, make_frame, rank_features
 from corral._fusion import Fusion, FusionSettings, fuse_codes
 from corral._linkage import N_STARTS
 from corral._outliers import find_offset
@@ -29,6 +29,7 @@ from corral._partitions import (
     Partitioner,
 )
 from corral._position import fit_ruler, look_up_codes, rarity_table
+from corral._profiles import Profile, profile_clusters
 from corral._random import Streams, make_streams
 from corral._sklearn_compat import Interval, StrOptions, _fit_context
 from corral._threads import Threads, use_threads
@@ -39,9 +40,6 @@ from corral._validation import (
 )
 
 logger = logging.getLogger(__name__)
-
-# Rows that are added up at once for the centres in feature space.
-_MEAN_ROWS = 2**15
 
 # Fine partitions have no more clusters than this, and no more than make so many pairs
 # of rows and clusters: with half a million rows they are hardly finer than the others,
@@ -217,6 +215,9 @@ class COR(
         Number of iterations of the fusion.
     cluster_centers_ : ndarray of shape (n_clusters, n_numeric_features)
         Mean of the rows of each cluster. Absent if no numeric features were given.
+    cluster_spreads_ : ndarray of shape (n_clusters, n_numeric_features)
+        Standard deviation of the rows of each cluster. Absent if no numeric features
+        were given.
     partition_centers_ : ndarray of shape (n_clusters, n_labels_.sum())
         Centres in partition space: the share of each label of each partition.
     n_labels_ : ndarray of shape (n_partitions_,)
@@ -257,6 +258,13 @@ class COR(
     objective. Which rows are set aside depends on their cost only, and each counts as
     one.
 
+    *Missing cells.* NaN in a dense X means that a cell is missing. Every other K-means
+    run then sees only some of the features, from one to all, and a row has no label in
+    the runs that see one of its missing cells, and no cost but the usual one for its
+    position. The runs learn from the rows without missing cells if these are at least
+    half of all; else the column's mean takes the place of a cell. Rows without
+    any label cost the same in all clusters, and a UserWarning says how many there are.
+
     *Same seed, same labels:* for any number of threads, block size and kind of storage.
 
     Differs from the paper: probabilities are clipped at ``eps`` where the paper leaves
@@ -283,10 +291,15 @@ class COR(
     array([ True,  True])
     """
 
-    # Set by fit: what labels rows, what a slot costs, and whether X is labels.
+    # Set by fit: what labels rows, whether X is labels, what a slot costs in each
+    # cluster and in all, the centres of the clusters with all slots, and what their
+    # rows look like.
     _partitioner: Partitioner
-    _cost_table: np.ndarray
     _is_precomputed: bool
+    _label_costs: np.ndarray
+    _rarity: np.ndarray
+    _centers: np.ndarray
+    _profile: Profile
 
     _parameter_constraints: ClassVar[dict] = {
         **PartitionMixin._partition_constraints,
@@ -496,6 +509,10 @@ class COR(
         costs = one_hot_rows(rows, self._partitioner.book) @ self._cost_table
         return costs + distances[:, None]
 
+    @property
+    def _cost_table(self) -> np.ndarray:
+        return self._label_costs + self._rarity[:, None]
+
     def score_samples(self, X, extra_partitions=None):
         """Return how normal each row is; lower is stranger.
 
@@ -530,22 +547,153 @@ class COR(
         """
         return self.score_samples(X, extra_partitions) - self.offset_
 
+    def explain(self, X, *, extra_partitions=None, n_features=5, feature_names=None):
+        """Tell for each row what it costs and what sets it apart.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            The rows; of the fit, or new ones.
+        extra_partitions : array-like of shape (n_samples, n_extra), default=None
+            Needed if they were given to :meth:`fit`.
+        n_features : int, default=5
+            How many features to name for each row.
+        feature_names : sequence of str, default=None
+            Names of the columns of X. None takes those of the fit's data frame, or
+            else "feature 0", "feature 1" and so on.
+
+        Returns
+        -------
+        explanation : data frame with one row per row of X
+            Of the library of X; for arrays pandas, or else polars or pyarrow.
+
+            - ``score``: what the row costs in its nearest cluster, the sum of
+              ``label_cost`` (its labels), ``rarity_cost`` (how rare its cells are) and
+              ``distance_cost`` (how far from their centres it lies).
+            - ``label``: its cluster, -1 for an outlier; ``nearest_label``: also then.
+            - ``disagreement``: share of the partitions that know the row in which its
+              label is not the most common one of its nearest cluster.
+            - ``feature_1``, ``difference_1``, and so on: the features that differ most
+              from the mean of the nearest cluster, and by how many of the cluster's
+              standard deviations. A category is named as "column = value", and its
+              difference is that of a number that is as much rarer than the mean as the
+              category is rarer than the most common one.
+
+        See Also
+        --------
+        partition_costs : The label and rarity costs partition by partition.
+        """
+        check_is_fitted(self)
+        if n_features < 0:
+            raise ValueError(f"n_features={n_features} should be 0 or more.")
+        features, given = self._read(X, extra_partitions, reset=False)
+        judge, categories = self._judge, self._category_partitions(features)
+
+        def look_up(rows: np.ndarray, distances: np.ndarray) -> np.ndarray:
+            split = judge.split(rows)
+            surprise = judge.surprise(rows, split.nearest, categories)
+            return np.column_stack(
+                [
+                    split.nearest,
+                    split.label_costs.sum(axis=1),
+                    split.rarity_costs.sum(axis=1),
+                    distances,
+                    split.disagreement,
+                    surprise,
+                ]
+            )
+
+        found = self._look_up_rows(features, given, look_up)
+        nearest = found[:, 0].astype(np.int32)
+        scores = found[:, 1] + found[:, 2] + found[:, 3]
+        columns = {
+            "score": scores,
+            "label": np.where(-scores < self.offset_, np.int32(-1), nearest),
+            "nearest_label": nearest,
+            "label_cost": found[:, 1],
+            "rarity_cost": found[:, 2],
+            "distance_cost": found[:, 3],
+            "disagreement": found[:, 4],
+        }
+        which, differences = rank_features(
+            features.numbers,
+            features.missing,
+            found[:, 5:],
+            nearest,
+            getattr(self, "_profile", None),
+            n_features,
+        )
+        names = self._name_features(feature_names)
+        for j in range(n_features):
+            columns[f"feature_{j + 1}"] = names.of_rows(which[:, j], features)
+            columns[f"difference_{j + 1}"] = differences[:, j]
+        return make_frame(columns, X)
+
+    def partition_costs(self, X, *, extra_partitions=None):
+        """Return what each partition adds to the cost of each row.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            The rows.
+        extra_partitions : array-like of shape (n_samples, n_extra), default=None
+            Needed if they were given to :meth:`fit`.
+
+        Returns
+        -------
+        costs : ndarray of shape (n_samples, n_partitions_)
+            In the nearest cluster. Rows add up to the ``label_cost`` and the
+            ``rarity_cost`` of :meth:`explain`, exactly: all costs are multiples of the
+            same power of two.
+        """
+        check_is_fitted(self)
+        features, given = self._read(X, extra_partitions, reset=False)
+        judge = self._judge
+
+        def look_up(rows: np.ndarray, _: np.ndarray) -> np.ndarray:
+            split = judge.split(rows)
+            return split.label_costs + split.rarity_costs
+
+        return self._look_up_rows(features, given, look_up)
+
+    @property
+    def _judge(self) -> Judge:
+        book = self._partitioner.book
+        return Judge(book, self._label_costs, self._rarity, self._centers)
+
+    def _category_partitions(self, features: Features) -> range:
+        """Return the partitions that are categorical columns of X."""
+        first = self._n_runs(self._partitioner) + len(self._partitioner.clusterers)
+        return range(first, first + len(features.categories))
+
+    def _name_features(self, feature_names) -> FeatureNames:
+        if feature_names is None:
+            feature_names = getattr(self, "feature_names_in_", None)
+        return FeatureNames.make(
+            feature_names,
+            self.n_features_in_,
+            None if self._is_precomputed else self.categorical_features,
+            getattr(self, "feature_names_in_", None),
+        )
+
     def __sklearn_is_fitted__(self):
         return hasattr(self, "labels_")
 
     @property
     def _n_features_out(self):
-        return self._cost_table.shape[1]
+        return self._label_costs.shape[1]
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = True
         return tags
 
     def _fit(self, features: Features, given: list, sample_weight):
         """Do the four stages."""
         self.__dict__.pop("labels_", None)
-        self.__dict__.pop("cluster_centers_", None)
+        for name in ("cluster_centers_", "cluster_spreads_", "_profile"):
+            self.__dict__.pop(name, None)
         weights = read_sample_weight(sample_weight, features)
         n_outliers = count_outliers(
             self.n_outliers, self.contamination, features.n_samples, self.n_clusters
@@ -556,9 +704,10 @@ class COR(
                 features, given, weights, streams, threads
             )
             partitioner = self._add_ruler(partitioner, features, weights, streams)
-            blocks = partitioner.open(features.numbers, columns)
+            blocks = partitioner.open(features.numbers, columns, features.missing)
             codes = blocks.encode(threads)
             logger.info("%d rows have %d codes", features.n_samples, len(codes.rows))
+            _warn_unlabelled(codes)
             rarity = self._price_rarity(partitioner, codes, weights)
             position = None
             if rarity.any():
@@ -569,10 +718,16 @@ class COR(
             )
             self._set_results(partitioner, codes, fusion, n_outliers, rarity, position)
             if features.numbers is not None:
-                members = _put_back(self.labels_, self.nearest_labels_, self.n_clusters)
-                self.cluster_centers_ = _mean_rows(
-                    features.numbers, members, weights, self.n_clusters, threads
+                self._profile = profile_clusters(
+                    features.numbers,
+                    _put_back(self.labels_, self.nearest_labels_, self.n_clusters),
+                    self.n_clusters,
+                    weights=weights,
+                    missing=features.missing,
+                    threads=threads,
                 )
+                self.cluster_centers_ = self._profile.centers
+                self.cluster_spreads_ = self._profile.spreads
         return self
 
     def _n_runs(self, partitioner: Partitioner) -> int:
@@ -716,7 +871,9 @@ class COR(
         divergence = _DIVERGENCES[self.divergence](self.eps)
         table = divergence.cost_table(fusion.centers, book, fusion.shares)
         self._partitioner = partitioner
-        self._cost_table = table + rarity[:, None]
+        self._label_costs = table
+        self._rarity = rarity
+        self._centers = fusion.centers
         self.labels_ = labels
         self.nearest_labels_ = nearest
         self.outlier_scores_ = scores
@@ -737,30 +894,16 @@ def _put_back(labels: np.ndarray, nearest: np.ndarray, n_clusters: int) -> np.nd
     return np.where(sizes[nearest] == 0, nearest, labels)
 
 
-def _mean_rows(
-    X,
-    labels: np.ndarray,
-    weights: np.ndarray | None,
-    n_clusters: int,
-    threads: Threads,
-) -> np.ndarray:
-    """Return the weighted mean of the rows of each cluster; without any, of all."""
-    kept = (labels >= 0).astype(np.float64)
-    if weights is not None:
-        kept *= weights
-
-    def work(start: int) -> np.ndarray:
-        rows = slice(start, start + _MEAN_ROWS)
-        part = kept[rows]
-        members = sparse.csc_array(
-            (part, np.maximum(labels[rows], 0), np.arange(len(part) + 1)),
-            shape=(n_clusters, len(part)),
+def _warn_unlabelled(codes: Codes) -> None:
+    """Warn of rows without any label; only missing cells can bring that about."""
+    silent = (codes.rows == codes.book.n_labels + 1).all(axis=1)
+    if silent.any():
+        n_rows = codes.counts[silent].sum()
+        first = np.flatnonzero(silent[codes.inverse])[0]
+        warnings.warn(
+            f"Too little is known of {n_rows} of {len(codes.inverse)} rows: because of "
+            "missing cells they have no label in any partition. They count as usual "
+            f"rows; the first is row {first}. Drop them, or raise n_partitions.",
+            UserWarning,
+            stacklevel=5,
         )
-        sums = members @ X[rows]
-        return sums.toarray() if sparse.issparse(sums) else sums
-
-    sums = sum(threads.map(work, range(0, len(labels), _MEAN_ROWS)))
-    totals = np.bincount(np.maximum(labels, 0), kept, minlength=n_clusters)
-    means = sums / np.where(totals > 0, totals, 1)[:, None]
-    means[totals == 0] = sums.sum(axis=0) / totals.sum()
-    return means

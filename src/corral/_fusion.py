@@ -10,6 +10,7 @@ from corral._codes import Codes, one_hot_rows
 from corral._divergences import Divergence
 from corral._linkage import list_linkage_starts
 from corral._outliers import SetAside, costliest, set_aside
+from corral._progress import FUSING, report
 from corral._threads import Threads
 
 # Codes are handled in blocks of this many slots, so that their one-hot rows fit the
@@ -335,6 +336,7 @@ class _Problem:
         """Iterate each of these until its objective rests; return them."""
         for _ in range(max_iter or self.settings.max_iter):
             active = [each for each in restarts if not each.converged]
+            report(FUSING, len(restarts) - len(active), len(restarts))
             if not active:
                 break
             # Steps 5 to 7: distances, the o costliest aside, the rest to the nearest.

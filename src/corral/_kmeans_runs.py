@@ -18,6 +18,7 @@ from corral._assign import (
 from corral._blocks import ArrayRows, DenseRows, RowSource
 from corral._ladder import MIN_WIDTH, Rung, make_ladder, turn_to_directions
 from corral._lloyd import LloydRuns
+from corral._progress import LEARNING, Counter
 from corral._random import draw_seed
 from corral._threads import Threads
 from corral._tiles import (
@@ -47,6 +48,8 @@ class KMeansSettings:
     max_iter: int
     tol: float
     max_samples: int | None
+    # Whether every other run does without some features, where cells are missing.
+    spares_cells: bool = False
 
 
 class DistinctRuns(NamedTuple):
@@ -118,12 +121,15 @@ class KMeansRuns:
         In the row space; run j's centre k is row ``layout.cell(j, k)``.
     half_norms : ndarray of shape (n_cells,)
         See :class:`~corral._assign.PackedCenters`.
+    features : ndarray of shape (n_runs, n_features), bool, or None
+        The features that each run sees; None if all see all.
     """
 
     space: RowSpace
     layout: Layout
     centers: np.ndarray
     half_norms: np.ndarray
+    features: np.ndarray | None = None
 
     @property
     def n_labels(self) -> np.ndarray:
@@ -136,6 +142,30 @@ class KMeansRuns:
         return DistinctRuns.find(
             self.layout, self.centers, np.isfinite(self.half_norms)
         )
+
+    @property
+    def see_all(self) -> np.ndarray:
+        """Whether each run sees all features, of shape (n_runs,)."""
+        if self.features is None:
+            return np.ones(self.layout.n_runs, dtype=bool)
+        return np.asarray(self.features.all(axis=1))
+
+    def lack(self, missing: np.ndarray) -> np.ndarray:
+        """Return which rows lack a cell that a run sees.
+
+        Parameters
+        ----------
+        missing : ndarray of shape (n_rows, n_features), bool
+
+        Returns
+        -------
+        lacks : ndarray of shape (n_runs, n_rows), bool
+        """
+        if self.features is None:
+            return np.broadcast_to(
+                missing.any(axis=1), (self.layout.n_runs, len(missing))
+            )
+        return self.features.astype(np.float32) @ missing.T.astype(np.float32) > 0
 
     def label_blocks(self, source: RowSource) -> "KMeansLabeller":
         """Make ready to label the rows of a source."""
@@ -155,6 +185,7 @@ class KMeansLabeller:
     """
 
     def __init__(self, runs: KMeansRuns, source: RowSource) -> None:
+        self.runs = runs
         self._distinct = runs.distinct
         part = self._distinct.selection
         self._tiles = Tiles(source, runs.space, part.layout.n_cells, MAX_TILE_ROWS)
@@ -241,6 +272,7 @@ def fit_kmeans_runs(
     if features is None and min(first.source.shape) >= MIN_WIDTH:
         labels = _label_in_few_directions(first, space, layout, rows, settings, threads)
     groups = _group_runs(layout, source)
+    counter = Counter(LEARNING, layout.n_runs * len(rungs))
     for runs in groups:
         part = layout.select(runs)
         seen = None if features is None else features[runs]
@@ -249,13 +281,15 @@ def fit_kmeans_runs(
         else:
             start = _Start(None, labels[runs])
         found = _run_lloyd(first, space, part.layout, start, seen, settings, threads)
+        counter.add(len(runs))
         for rung in rungs[1:]:
             found = _climb(rung, space, part.layout, found, seen, settings, threads)
+            counter.add(len(runs))
         if len(groups) == 1:
-            return KMeansRuns(space, layout, found.centers, found.half_norms)
+            return KMeansRuns(space, layout, found.centers, found.half_norms, features)
         centers[part.cells] = found.centers
         half_norms[part.cells] = found.half_norms
-    return KMeansRuns(space, layout, centers, half_norms)
+    return KMeansRuns(space, layout, centers, half_norms, features)
 
 
 class _Start(NamedTuple):
@@ -385,11 +419,16 @@ def _draw_features(
     settings: KMeansSettings, n_features: int, rng: np.random.Generator
 ) -> np.ndarray | None:
     """Return which features each run sees, of shape (n_runs, n_features), or None."""
-    if settings.feature_share is None:
+    if settings.feature_share is None and not settings.spares_cells:
         return None
-    n_seen = max(round(settings.feature_share * n_features), 1)
-    order = rng.random((settings.n_runs, n_features)).argsort(axis=1)
-    return order < n_seen
+    n_runs = settings.n_runs
+    if settings.feature_share is not None:
+        n_seen = np.full(n_runs, max(round(settings.feature_share * n_features), 1))
+    else:
+        # Evenly on a log scale, so that rows of which little is known have labels.
+        n_seen = np.exp(rng.uniform(0, np.log(n_features + 1), n_runs)).astype(int)
+        n_seen[::2] = n_features
+    return rng.random((n_runs, n_features)).argsort(axis=1) < n_seen[:, None]
 
 
 def _group_runs(layout: Layout, source: RowSource) -> list[np.ndarray]:

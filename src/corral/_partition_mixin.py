@@ -115,10 +115,11 @@ class PartitionMixin:
         found: list[np.ndarray] = []
         use_kmeans, base, others = _sort_partitions(self.partitions)
         if features.numbers is not None:
-            settings = self._kmeans_settings(features.n_samples)
+            settings = self._kmeans_settings(features)
             if use_kmeans:
                 source = ArrayRows(features.numbers)
-                runs = fit_kmeans_runs(source, weights, settings, rng, threads)
+                learned = _weigh_complete(features, weights)
+                runs = fit_kmeans_runs(source, learned, settings, rng, threads)
             if base is not None:
                 clusterers, found = fit_base_clusterer(
                     base, features.numbers, weights, settings, rng
@@ -133,7 +134,8 @@ class PartitionMixin:
         partitioner = Partitioner(runs, clusterers, LabelColumns.fit(columns))
         return partitioner, columns
 
-    def _kmeans_settings(self, n_samples: int) -> KMeansSettings:
+    def _kmeans_settings(self, features: Features) -> KMeansSettings:
+        n_samples = features.n_samples
         is_rfs = self.strategy == "rfs"
         default = (self.n_clusters,) * 2 if is_rfs else (2, 2 * self.n_clusters)
         k_range = default if self.k_range is None else tuple(self.k_range)
@@ -156,6 +158,7 @@ class PartitionMixin:
             max_iter=self.kmeans_max_iter,
             tol=self.kmeans_tol,
             max_samples=self.max_samples,
+            spares_cells=features.missing is not None,
         )
 
     def _fine_range(self, n_samples: int) -> tuple[int, int] | None:
@@ -195,7 +198,9 @@ class PartitionMixin:
             )
         if partitioner.runs is None:
             check_labelled(columns)
-        blocks = partitioner.open(features.numbers, columns)
+        elif features.missing is not None:
+            self._check_missing(features.missing)
+        blocks = partitioner.open(features.numbers, columns, features.missing)
         costs: list = [None] * len(blocks)
 
         def work(thread: int, share: range) -> None:
@@ -206,6 +211,27 @@ class PartitionMixin:
         with use_threads(self.n_jobs) as threads:
             threads.share(len(blocks), work)
         return np.concatenate(costs)
+
+    def _check_missing(self, missing: np.ndarray) -> None:
+        """Refuse missing cells where all partitions need all of them."""
+        if self._partitioner.runs is not None and self._partitioner.runs.see_all.all():
+            row, column = np.argwhere(missing)[0]
+            raise ValueError(
+                f"X has missing cells, the first in row {row} and numeric column "
+                f"{column}, but {type(self).__name__} was fitted without any, so "
+                "its partitions need every cell. Fill them, or fit on rows with "
+                "missing cells."
+            )
+
+
+def _weigh_complete(features: Features, weights: np.ndarray | None):
+    """Return the weights to learn with: of complete rows only, if half of all are."""
+    complete = features.is_complete
+    if complete is None or 2 * np.count_nonzero(complete) < features.n_samples:
+        return weights
+    if weights is None:
+        return complete.astype(np.float64)
+    return weights * complete if (weights * complete).any() else weights
 
 
 def asks_for_labels(partitions) -> bool:
@@ -241,5 +267,9 @@ def _label_columns(labels: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
 def _all_columns(found: list, features: Features, given: list) -> list:
     """Return the label columns of clusterers, categorical features and the user."""
     columns = [(labels, labels == -1) for labels in map(np.asarray, found)]
+    if features.missing is not None:
+        # Clusterers saw all columns.
+        lacking = features.missing.any(axis=1)
+        columns = [(labels, gone | lacking) for labels, gone in columns]
     columns += [clean_labels(column) for column in features.categories]
     return columns + given

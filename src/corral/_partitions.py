@@ -12,6 +12,7 @@ from corral._blocks import ArrayRows
 from corral._codes import CodeBook, Codes, encode
 from corral._kmeans_runs import KMeansLabeller, KMeansRuns, KMeansSettings
 from corral._position import Ruler
+from corral._progress import LABELLING, Counter
 from corral._random import draw_seed
 from corral._threads import Threads
 
@@ -142,7 +143,9 @@ class Partitioner:
             n_labels = np.concatenate([self.runs.n_labels, n_labels])
         return CodeBook(n_labels)
 
-    def open(self, numbers, columns: list) -> "LabelBlocks":
+    def open(
+        self, numbers, columns: list, missing: np.ndarray | None = None
+    ) -> "LabelBlocks":
         """Make ready to label rows.
 
         Parameters
@@ -151,6 +154,9 @@ class Partitioner:
         columns : list of pairs
             Label columns as :func:`clean_labels` gives them, in the order of
             ``self.columns``.
+        missing : ndarray of shape (n_samples, n_numbers), bool, or None
+            The cells that are missing. A row has no label in the runs that see one of
+            its missing cells.
         """
         labeller = None
         if self.runs is not None:
@@ -158,7 +164,7 @@ class Partitioner:
         slots = None
         if columns:
             slots = self.columns.slots(columns, self.book.dtype)
-        return LabelBlocks(self.book, labeller, slots, self.ruler)
+        return LabelBlocks(self.book, labeller, slots, self.ruler, missing)
 
 
 class LabelBlocks:
@@ -171,11 +177,13 @@ class LabelBlocks:
     slots : ndarray of shape (n_columns, n_samples) or None
         Of all partitions that are not K-means runs. One of the two is there.
     ruler : Ruler or None
+    missing : ndarray of shape (n_samples, n_numbers), bool, or None
 
     Attributes
     ----------
     distances : ndarray of shape (n_samples,)
         What the ruler measured, of the blocks read so far; zeros without a ruler.
+        Rows with missing cells have the usual distance.
     """
 
     def __init__(
@@ -184,8 +192,10 @@ class LabelBlocks:
         labeller: KMeansLabeller | None,
         slots: np.ndarray | None,
         ruler: Ruler | None = None,
+        missing: np.ndarray | None = None,
     ) -> None:
         self.book = book
+        self._missing = missing
         self._labeller = labeller
         self._slots = slots
         self._ruler = ruler
@@ -198,6 +208,7 @@ class LabelBlocks:
             self.n_samples = labeller.n_rows
             self.block_rows = labeller.block_rows
         self.distances = np.zeros(self.n_samples)
+        self._counter = Counter(LABELLING, self.n_samples)
 
     def __len__(self) -> int:
         return -(-self.n_samples // self.block_rows)
@@ -212,6 +223,7 @@ class LabelBlocks:
 
         Valid until the same thread reads again.
         """
+        here = self.rows(index)
         parts = []
         if self._labeller is not None:
             if thread not in self._workspaces:
@@ -219,11 +231,25 @@ class LabelBlocks:
             workspace = self._workspaces[thread]
             tile, labels = self._labeller.label_tile(index, workspace)
             if self._ruler is not None:
-                self.distances[self.rows(index)] = self._ruler.measure(tile, labels)
+                self.distances[here] = self._ruler.measure(tile, labels)
+            if self._missing is not None and self._missing[here].any():
+                labels = self._blank(here, labels)
             parts.append(labels)
         if self._slots is not None:
-            parts.append(self._slots[:, self.rows(index)])
+            parts.append(self._slots[:, here])
+        self._counter.add(here.stop - here.start)
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+    def _blank(self, here: slice, labels: np.ndarray) -> np.ndarray:
+        """Return the labels without those that rest on missing cells."""
+        assert self._labeller is not None
+        assert self._missing is not None
+        missing = self._missing[here]
+        if self._ruler is not None:
+            self.distances[here][missing.any(axis=1)] = self._ruler.typical
+        runs = self._labeller.runs
+        no_label = (runs.n_labels + 1).astype(self.book.dtype)[:, None]
+        return np.where(runs.lack(missing), no_label, labels)
 
     def encode(self, threads: Threads) -> Codes:
         """Find the distinct codes of all rows."""

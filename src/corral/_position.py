@@ -74,12 +74,15 @@ class Ruler:
     scales : ndarray of shape (n_measured,)
         A weight over the unit of a run's squared distances: twice their mean, or
         their standard deviation in spherical K-means.
+    typical : float
+        What it measures on average.
     """
 
     runs: np.ndarray
     layout: Layout
     centers: np.ndarray
     scales: np.ndarray
+    typical: float = 0.0
 
     @cached_property
     def _biases(self) -> np.ndarray:
@@ -184,6 +187,8 @@ def fit_ruler(
     """
     coarse, fine = np.split(np.arange(runs.layout.n_runs), [-n_fine])
     measured = coarse if _is_spherical(runs) else fine
+    # Where cells are missing, some runs see a part of the features only.
+    measured = measured[runs.see_all[measured]]
     # Equal runs are measured once, and count as often as there are of them.
     _, first, times = np.unique(
         runs.distinct.which[measured], return_index=True, return_counts=True
@@ -198,19 +203,22 @@ def fit_ruler(
     if len(rows) > _UNIT_ROWS:
         rows = np.sort(rng.choice(rows, _UNIT_ROWS, replace=False))
     shares = np.ones(len(rows)) if weights is None else weights[rows]
-    units = _measure_units(ruler, runs, source.take(rows), shares)
+    means, units = _measure_units(ruler, runs, source.take(rows), shares)
     factors = weight * _DISTANCE_WEIGHT * ruler.scales
     scales = np.zeros_like(units)
     np.divide(factors, units, out=scales, where=units > 0)
-    return replace(ruler, scales=scales)
+    typical = np.rint(scales @ means / _DISTANCE_STEP) * _DISTANCE_STEP
+    return replace(ruler, scales=scales, typical=float(typical))
 
 
 def _is_spherical(runs) -> bool:
     return runs.space.metric == "cosine"
 
 
-def _measure_units(ruler: Ruler, runs, rows, shares: np.ndarray) -> np.ndarray:
-    """Return the unit of squared distances in each run, 0 if it is but rounding."""
+def _measure_units(
+    ruler: Ruler, runs, rows, shares: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return mean and unit of squared distances in each run, 0 if but rounding."""
     labeller = runs.label_blocks(ArrayRows(rows))
     workspace = labeller.make_workspace()
     spherical = _is_spherical(runs)
@@ -229,13 +237,17 @@ def _measure_units(ruler: Ruler, runs, rows, shares: np.ndarray) -> np.ndarray:
         variances = sums_of_squares / shares.sum() - means**2
         units = np.sqrt(np.where(variances > _ROUNDING * means**2, variances, 0))
     # Rounded, so that dense and sparse rows have the same.
-    return units.astype(np.float32).astype(np.float64)
+    means, units = np.array([means, units], np.float32).astype(np.float64)
+    return means, units
 
 
 def rarity_table(
     codes: Codes, weights: np.ndarray, n_runs: int, n_fine: int
 ) -> np.ndarray:
     r"""Return what each slot costs for being rare: :math:`-\log(n_c / n)`.
+
+    A missing label of a K-means run costs the mean of that, so that a row with missing
+    cells is neither stranger nor more usual for it.
 
     Parameters
     ----------
@@ -261,6 +273,8 @@ def rarity_table(
         here = slice(book.offsets[j], book.offsets[j] + book.n_labels[j] + 1)
         weight = 1.0 if j >= n_runs - n_fine else _COARSE_WEIGHT
         table[here] = -weight * np.log(shares)
+        # A label that is not known is as rare as labels are on average.
+        table[here.stop] = table[here] @ counts / max(known, 1)
     return table
 
 

@@ -1,9 +1,11 @@
 """Checks at the door: what comes in, and whether its parts agree."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import narwhals.stable.v1 as nw
 import numpy as np
+from scipy import sparse
+from sklearn.utils import get_tags
 from sklearn.utils.validation import check_array, validate_data
 
 from corral._blocks import tidy_rows
@@ -20,13 +22,24 @@ class Features(NamedTuple):
     ----------
     numbers : ndarray or CSR of shape (n_samples, n_numbers), or None
         None if every column is categorical.
+        Missing cells hold the mean of their column.
     categories : list of ndarray of shape (n_samples,)
     n_samples : int
+    missing : ndarray of shape (n_samples, n_numbers), bool, or None
+        The cells of ``numbers`` that are missing; None if none is.
     """
 
-    numbers: object
+    numbers: Any
     categories: list[np.ndarray]
     n_samples: int
+    missing: np.ndarray | None = None
+
+    @property
+    def is_complete(self) -> np.ndarray | None:
+        """The rows without missing cells, of shape (n_samples,); None if all are."""
+        if self.missing is None:
+            return None
+        return np.logical_not(np.any(self.missing, axis=1))
 
 
 def read_features(estimator, X, *, reset: bool) -> Features:
@@ -46,10 +59,39 @@ def read_features(estimator, X, *, reset: bool) -> Features:
         return _read_frame(estimator, frame)
     if estimator.categorical_features is None:
         numbers = validate_data(
-            estimator, X, reset=reset, accept_sparse="csr", dtype=_FLOATS
+            estimator,
+            X,
+            reset=reset,
+            accept_sparse="csr",
+            dtype=_FLOATS,
+            ensure_all_finite=_finite_rule(estimator, X),
         )
-        return Features(numbers, [], numbers.shape[0])
+        return _part_missing(numbers, [], numbers.shape[0])
     return _read_array(estimator, X, reset=reset)
+
+
+def _finite_rule(estimator, X) -> bool | str:
+    """Return what is asked of numbers: NaN is a missing cell for some estimators."""
+    # The empty cells of sparse rows are zeros, so a NaN there is an error.
+    if sparse.issparse(X) or not get_tags(estimator).input_tags.allow_nan:
+        return True
+    return "allow-nan"
+
+
+def _part_missing(numbers, categories: list, n_samples: int) -> Features:
+    """Return the features with missing numbers filled in and marked."""
+    if sparse.issparse(numbers):
+        return Features(numbers, categories, n_samples)
+    # The sum tells whether to look at all; it may overflow where nothing is missing.
+    with np.errstate(over="ignore", invalid="ignore"):
+        is_known = not np.isnan(numbers.sum(dtype=np.float64))
+    missing = None if is_known else np.isnan(numbers)
+    if missing is None or not missing.any():
+        return Features(numbers, categories, n_samples)
+    n_known = np.maximum(np.count_nonzero(~missing, axis=0), 1)
+    means = np.where(missing, 0, numbers).sum(axis=0, dtype=np.float64) / n_known
+    filled = np.where(missing, means.astype(numbers.dtype), numbers)
+    return Features(filled, categories, n_samples, missing)
 
 
 def read_rows(estimator, X, *, reset: bool, accept_sparse: bool = True):
@@ -131,8 +173,14 @@ def _read_frame(estimator, frame: nw.DataFrame) -> Features:
     values = frame.to_numpy()
     if categories:
         values = np.column_stack([column.to_numpy() for column in numbers])
-    checked = check_array(values, dtype=_FLOATS, input_name="X", estimator=estimator)
-    return Features(checked, categories, len(frame))
+    checked = check_array(
+        values,
+        dtype=_FLOATS,
+        input_name="X",
+        estimator=estimator,
+        ensure_all_finite=_finite_rule(estimator, values),
+    )
+    return _part_missing(checked, categories, len(frame))
 
 
 def _read_array(estimator, X, *, reset: bool) -> Features:
@@ -142,9 +190,15 @@ def _read_array(estimator, X, *, reset: bool) -> Features:
     numbers = None
     if not is_category.all():
         numbers = check_array(
-            X[:, ~is_category], dtype=_FLOATS, input_name="X", estimator=estimator
+            X[:, ~is_category],
+            dtype=_FLOATS,
+            input_name="X",
+            estimator=estimator,
+            ensure_all_finite=_finite_rule(estimator, X),
         )
-    return Features(numbers, categories, X.shape[0])
+    if numbers is None:
+        return Features(None, categories, X.shape[0])
+    return _part_missing(numbers, categories, X.shape[0])
 
 
 def find_categories(

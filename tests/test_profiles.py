@@ -1,0 +1,55 @@
+"""Means and spreads of clusters, and what differs from them."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from corral._profiles import profile_clusters, tell_apart
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array], ids=["dense", "csr"])
+def test_profiles_are_means_and_deviations(kind, seed):
+    rng = np.random.default_rng(seed)
+    X = 1e4 + rng.normal(size=(200, 5)) if kind is np.asarray else rng.random((200, 5))
+    labels, weights = rng.integers(-1, 3, 200), rng.random(200)
+    profile = profile_clusters(kind(X), labels, 3, weights=weights)
+    for k in range(3):
+        here = labels == k
+        mean = np.average(X[here], axis=0, weights=weights[here])
+        variance = np.average((X[here] - mean) ** 2, axis=0, weights=weights[here])
+        np.testing.assert_allclose(profile.centers[k], mean)
+        np.testing.assert_allclose(profile.spreads[k], np.sqrt(variance))
+
+
+def test_a_cluster_without_rows_has_the_mean_of_all(seed):
+    X = np.random.default_rng(seed).normal(size=(20, 2))
+    profile = profile_clusters(X, np.zeros(20, dtype=int), 2)
+    np.testing.assert_allclose(profile.centers[1], X.mean(axis=0))
+    assert (profile.units > 0).all()
+
+
+def test_missing_cells_count_nowhere():
+    X = np.array([[1.0, np.nan], [3.0, 5.0], [100.0, 7.0]])
+    missing = np.array([[False, False], [False, False], [True, False]])
+    profile = profile_clusters(X, np.zeros(3, dtype=int), 1, missing=missing)
+    np.testing.assert_allclose(profile.centers, [[2.0, 6.0]])
+    np.testing.assert_allclose(profile.spreads, [[1.0, 1.0]])
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array], ids=["dense", "csr"])
+def test_the_most_different_features_come_first(kind):
+    labels = np.repeat([0, 1], 50)
+    X = np.random.default_rng(0).normal(size=(100, 4))
+    profile = profile_clusters(kind(X), labels, 2)
+    strange = profile.centers[[0]] + profile.spreads[[0]] * [0.5, -7, 0, 3]
+    features, differences = tell_apart(kind(strange), np.array([0]), profile, 5)
+    assert features[0].tolist() == [1, 3, 0, -1, -1]
+    np.testing.assert_allclose(differences[0], [-7, 3, 0.5, 0, 0], atol=1e-9)
+
+
+def test_what_a_small_cluster_has_in_common_by_chance_is_no_unit():
+    # Three equal values do not make a fourth one infinitely strange.
+    X = np.concatenate([np.ones(3), np.arange(97.0)])[:, None]
+    profile = profile_clusters(X, np.repeat([0, 1], [3, 97]), 2)
+    _, differences = tell_apart(np.array([[2.0]]), np.array([0]), profile, 1)
+    assert 0 < differences[0, 0] < 1
