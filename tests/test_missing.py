@@ -1,5 +1,7 @@
 """Cells that are missing: labels that rest on them are missing, too."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -97,6 +99,17 @@ def test_most_rows_may_lack_a_cell(groups, seed):
     X, y = groups
     model = COR(3, n_outliers=6, random_state=seed).fit(punch(X, 0.25, seed))
     assert agreement(model.labels_, y) > 0.9
+
+
+@pytest.mark.parametrize("n_partitions", [1, 2, 3])
+def test_few_partitions_will_do(groups, seed, n_partitions):
+    X = groups[0].copy()
+    X[10, 2] = np.nan
+    model = COR(2, n_outliers=6, n_partitions=n_partitions, random_state=seed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        model.fit(X)
+    np.testing.assert_array_equal(-model.score_samples(X), model.outlier_scores_)
 
 
 def test_data_frames_and_arrays_agree(groups, seed):

@@ -144,6 +144,20 @@ def test_rows_of_weight_zero_do_not_count_in_the_spread():
     np.testing.assert_allclose(both.scales, alone.scales)
 
 
+def test_many_rows_are_measured_in_a_few_runs(monkeypatch, seed):
+    # From all over the fine ones, with the weight of all.
+    X = np.random.default_rng(seed).normal(size=(400, 4))
+    runs = make_runs(X, n_runs=80)
+    rng = np.random.default_rng(0)
+    all_runs = fit_ruler(runs, 40, ArrayRows(X), None, 1.0, rng)
+    monkeypatch.setattr("corral._position._MEASURED_PAIRS", 400 * 20)
+    few_runs = fit_ruler(runs, 40, ArrayRows(X), None, 1.0, rng)
+    assert len(few_runs.runs) <= 20 < len(all_runs.runs) <= 40
+    assert few_runs.typical == pytest.approx(all_runs.typical)
+    few, many = measure(few_runs, runs, X)[0], measure(all_runs, runs, X)[0]
+    assert np.corrcoef(few, many)[0, 1] > 0.98
+
+
 def test_rarity_is_the_negative_log_of_the_share():
     # Two K-means runs, the second fine, and one partition that is no run: labels 0
     # (three rows of four) and 1; 0 and 2 of three labels, one missing.

@@ -214,7 +214,8 @@ class PartitionMixin:
 
     def _check_missing(self, missing: np.ndarray) -> None:
         """Refuse missing cells where all partitions need all of them."""
-        if self._partitioner.runs is not None and self._partitioner.runs.see_all.all():
+        runs = self._partitioner.runs
+        if runs is not None and runs.features is None:
             row, column = np.argwhere(missing)[0]
             raise ValueError(
                 f"X has missing cells, the first in row {row} and numeric column "

@@ -43,6 +43,12 @@ _DISTANCE_WEIGHT = 0.7
 # The unit of a run's distances is measured on so many rows.
 _UNIT_ROWS = 4096
 
+# With many rows a few runs are measured in the place of all, so many that rows times
+# runs are about this. On sets of 20,000 to 60,000 rows, 12 of 50 runs change AUC by
+# less than 0.2 points.
+_MEASURED_PAIRS = 2**19
+_MIN_MEASURED = 12
+
 # A squared distance that is so small a part of the row's squared norm is the rounding
 # of products: cells of equal rows have no spread.
 _ROUNDING = 1e-14
@@ -189,16 +195,18 @@ def fit_ruler(
     measured = coarse if _is_spherical(runs) else fine
     # Where cells are missing, some runs see a part of the features only.
     measured = measured[runs.see_all[measured]]
+    few = _spread_out(measured, _MEASURED_PAIRS // source.shape[0])
     # Equal runs are measured once, and count as often as there are of them.
     _, first, times = np.unique(
-        runs.distinct.which[measured], return_index=True, return_counts=True
+        runs.distinct.which[few], return_index=True, return_counts=True
     )
     order = np.argsort(first)
-    part = runs.layout.select(measured[first[order]])
+    part = runs.layout.select(few[first[order]])
     centers = runs.centers[part.cells].astype(np.float64)
     # The centre of a cell without rows is never the nearest one.
     centers[~np.isfinite(runs.half_norms[part.cells])] = 0
-    ruler = Ruler(part.runs, part.layout, centers, times[order] * 1.0)
+    each = len(measured) / max(len(few), 1)
+    ruler = Ruler(part.runs, part.layout, centers, times[order] * each)
     rows = np.arange(source.shape[0]) if weights is None else np.flatnonzero(weights)
     if len(rows) > _UNIT_ROWS:
         rows = np.sort(rng.choice(rows, _UNIT_ROWS, replace=False))
@@ -209,6 +217,12 @@ def fit_ruler(
     np.divide(factors, units, out=scales, where=units > 0)
     typical = np.rint(scales @ means / _DISTANCE_STEP) * _DISTANCE_STEP
     return replace(ruler, scales=scales, typical=float(typical))
+
+
+def _spread_out(runs: np.ndarray, n_wanted: int) -> np.ndarray:
+    """Return about as many runs as wanted, but not too few, from all over the list."""
+    n_wanted = min(max(n_wanted, _MIN_MEASURED), len(runs))
+    return runs[np.linspace(0, len(runs) - 1, n_wanted).round().astype(np.intp)]
 
 
 def _is_spherical(runs) -> bool:
