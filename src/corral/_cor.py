@@ -18,11 +18,13 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from corral._blocks import ArrayRows
+from corral._callbacks import CallbackMixin, log_progress, tell_callbacks
 from corral._codes import Codes, one_hot_rows
 from corral._divergences import BernoulliKL, CodeLength, round_costs
 from corral._explain import FeatureNames, Judge, make_frame, rank_features
 from corral._fusion import Fusion, FusionSettings, fuse_codes
 from corral._linkage import N_STARTS
+from corral._notebook import NotebookMixin
 from corral._outliers import find_offset
 from corral._partition_mixin import PartitionMixin, asks_for_labels
 from corral._partitions import (
@@ -61,6 +63,8 @@ _DIVERGENCES: dict[str, type[CodeLength] | type[BernoulliKL]] = {
 
 
 class COR(
+    NotebookMixin,
+    CallbackMixin,
     PartitionMixin,
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
@@ -194,6 +198,11 @@ class COR(
     random_state : int, RandomState instance or None, default=None
         Seed of all random choices.
 
+    verbose : int, default=0
+        1 logs how far a fit is, 2 logs more. The lines go to the logger "corral", and
+        to stderr if nobody listens there. With scikit-learn 1.9 or newer, a fit also
+        tells its callbacks: ``model.set_callbacks(sklearn.callback.ProgressBar())``.
+
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,)
@@ -313,6 +322,7 @@ class COR(
         ],
         "n_init": [Interval(Integral, 1, None, closed="left"), None],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "verbose": [Interval(Integral, 0, None, closed="left"), "boolean"],
         "eps": [Interval(Real, float(np.finfo(np.float64).eps), 0.5, closed="left")],
     }
 
@@ -341,6 +351,7 @@ class COR(
         max_samples=8192,
         n_jobs=None,
         random_state=None,
+        verbose=0,
     ):
         self.n_clusters = n_clusters
         self.n_outliers = n_outliers
@@ -364,6 +375,7 @@ class COR(
         self.max_samples = max_samples
         self.n_jobs = n_jobs
         self.random_state = random_state
+        self.verbose = verbose
 
     @classmethod
     def paper(cls, n_clusters=8, **params):
@@ -418,7 +430,8 @@ class COR(
         """
         self._is_precomputed = asks_for_labels(self.partitions)
         features, given = self._read(X, extra_partitions, reset=True)
-        return self._fit(features, given, sample_weight)
+        with log_progress(self.verbose), tell_callbacks(self, X, y, sample_weight):
+            return self._fit(features, given, sample_weight)
 
     @_fit_context(prefer_skip_nested_validation=False)
     def fit_partitions(self, partitions, sample_weight=None):
@@ -438,7 +451,8 @@ class COR(
         """
         self._is_precomputed = True
         features, given = self._read_labels(partitions, "partitions", reset=True)
-        return self._fit(features, given, sample_weight)
+        with log_progress(self.verbose):
+            return self._fit(features, given, sample_weight)
 
     def predict(self, X, extra_partitions=None):
         """Return the cluster of each row, -1 for outliers.
