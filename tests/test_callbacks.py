@@ -4,6 +4,7 @@ import logging
 import subprocess
 import sys
 import threading
+from functools import partial
 
 import numpy as np
 import pytest
@@ -172,26 +173,13 @@ def test_estimator_without_callbacks_is_left_alone():
     assert vars(plain) == {}
 
 
-class Watched(*((COR,) if issubclass(COR, CallbackMixin) else (CallbackMixin, COR))):
-    """COR with callbacks, whether or not it has them already."""
-
-    if not issubclass(COR, CallbackMixin):
-
-        @_fit_context(prefer_skip_nested_validation=False)
-        def fit(self, X, y=None, sample_weight=None):
-            self._is_precomputed = False
-            features, given = self._read(X, reset=True)
-            with tell_callbacks(self, X, y, sample_weight):
-                return self._fit(features, given, sample_weight)
-
-
 SETTINGS = {"n_clusters": 3, "n_outliers": 6, "n_partitions": 8, "random_state": 0}
 
 
 @needs_callbacks
 def test_callback_of_cor_sees_all_stages(planted):
     recorder = Recorder()
-    model = Watched(**SETTINGS).set_callbacks(recorder).fit(planted.X)
+    model = COR(**SETTINGS).set_callbacks(recorder).fit(planted.X)
     stages = [name for kind, name in recorder.main[1:-1] if kind == "begin"]
     assert stages == ["fit", LEARNING, LABELLING, FUSING]
     assert recorder.count("end", f"step of {LABELLING}") == 100
@@ -201,7 +189,7 @@ def test_callback_of_cor_sees_all_stages(planted):
 @needs_callbacks
 def test_callback_changes_no_result(planted):
     plain = COR(**SETTINGS).fit(planted.X)
-    watched = Watched(**SETTINGS).set_callbacks(Recorder()).fit(planted.X)
+    watched = COR(**SETTINGS).set_callbacks(Recorder()).fit(planted.X)
     np.testing.assert_array_equal(watched.labels_, plain.labels_)
     assert set(vars(watched)) - set(vars(plain)) == {"_skl_callbacks"}
 
@@ -210,10 +198,10 @@ def test_callback_changes_no_result(planted):
 def test_progress_bar_of_scikit_learn_names_the_stages(planted, capsys):
     pytest.importorskip("rich")
     bar = ProgressBar()
-    Watched(**SETTINGS).set_callbacks(bar).fit(planted.X)
+    COR(**SETTINGS).set_callbacks(bar).fit(planted.X)
     shown = capsys.readouterr().out
     for stage in (LEARNING, LABELLING, FUSING):
-        assert f"Watched - {stage}" in shown
+        assert f"COR - {stage}" in shown
     # The fit and its three stages.
     assert shown.count("100%") == 4
 
@@ -226,9 +214,6 @@ def test_stages_of_cor_are_logged(planted, caplog):
         assert f"{stage}: done in" in said
 
 
-@pytest.mark.skipif(
-    "verbose" not in COR().get_params(), reason="COR has no parameter verbose yet"
-)
 def test_verbose_logs_the_stages(planted, caplog):
     COR(**SETTINGS, verbose=1).fit(planted.X)
     assert sum("done in" in line for line in caplog.messages) == 3
@@ -248,15 +233,19 @@ def test_log_has_a_line_for_each_stage(caplog):
 
 
 def test_long_stage_is_logged_now_and_then(caplog, monkeypatch):
-    now = iter([10.0, 11.0, 12.5, 13.0, 14.6, 20.0])
+    now = iter([10.0, 11.0, 12.5, 13.0, 14.6, 16.0, 16.5, 17.5])
     monkeypatch.setattr(callbacks.time, "perf_counter", lambda: next(now))
     with log_progress(1):
         for k in range(1, 6):
             report(LEARNING, k, 9)
+        report(LABELLING, 1, 9)
+        report(LABELLING, 9, 9)
+    # The fit began at 10, and learning ended at 16.
     assert caplog.messages == [
-        "learning partitions: 3 of 9",
-        "learning partitions: 5 of 9",
-        "learning partitions: done in 10.00 s",
+        "learning partitions: 2 of 9",
+        "learning partitions: 4 of 9",
+        "learning partitions: done in 6.00 s",
+        "labelling rows: done in 1.50 s",
     ]
 
 
@@ -273,9 +262,11 @@ def test_verbose_0_logs_nothing(caplog):
     assert caplog.messages == []
 
 
-def test_logger_is_put_back_even_if_fits_overlap():
+def test_logger_is_put_back_even_if_fits_overlap(request):
     logger = logging.getLogger("corral")
-    before = logger.level, list(logger.handlers)
+    request.addfinalizer(partial(logger.setLevel, logger.level))
+    logger.setLevel(logging.ERROR)
+    handlers = list(logger.handlers)
     inside, may_leave = threading.Event(), threading.Event()
 
     def fit():
@@ -291,7 +282,8 @@ def test_logger_is_put_back_even_if_fits_overlap():
     assert logger.isEnabledFor(logging.INFO)
     may_leave.set()
     other.join()
-    assert (logger.level, list(logger.handlers)) == before
+    assert logger.level == logging.ERROR
+    assert logger.handlers == handlers
 
 
 def run(code):

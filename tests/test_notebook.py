@@ -8,18 +8,14 @@ import sklearn
 from sklearn.exceptions import NotFittedError
 
 from corral import COR
-from corral._notebook import NotebookMixin, short_number, summary_html
+from corral._notebook import short_number, summary_html
 from corral.detectors import LOF
 from corral.rivals import KMeansMinusMinus
 
 
-class Shown(*((COR,) if issubclass(COR, NotebookMixin) else (NotebookMixin, COR))):
-    """COR with a summary, whether or not it has one already."""
-
-
 @pytest.fixture
 def model(planted):
-    return Shown(3, n_outliers=6, n_partitions=12, random_state=0).fit(planted.X)
+    return COR(3, n_outliers=6, n_partitions=12, random_state=0).fit(planted.X)
 
 
 class Reader(HTMLParser):
@@ -58,7 +54,7 @@ def test_table_has_the_sizes_of_the_clusters_and_the_outliers(model):
 
 def test_lines_have_the_numbers_of_the_fit(model):
     text = " ".join(Reader(summary_html(model)).text)
-    assert "Shown: 3 clusters and 6 outliers in 186 rows" in text
+    assert "COR: 3 clusters and 6 outliers in 186 rows" in text
     assert f"Objective {model.objective_:.4g} after {model.n_iter_} iter" in text
     assert f"12 partitions; {model.n_codes_} distinct codes" in text
     strangest = int(model.outlier_scores_.argmax())
@@ -84,7 +80,7 @@ def test_many_clusters_are_summed_up(partitions):
 
 
 def test_names_are_escaped(planted):
-    Nasty = type("<script>alert(1)</script>", (Shown,), {})
+    Nasty = type("<script>alert(1)</script>", (COR,), {})
     html = summary_html(Nasty(3, n_outliers=6, n_partitions=5).fit(planted.X))
     assert "<script" not in html
     assert "&lt;script&gt;alert(1)" in html
@@ -103,9 +99,9 @@ def test_other_methods_have_a_summary_too(method, planted):
 
 def test_not_fitted_has_no_summary():
     with pytest.raises(NotFittedError):
-        summary_html(Shown(3))
-    assert "corral-summary" not in Shown(3)._repr_html_()
-    assert "sk-top-container" in Shown(3)._repr_html_()
+        summary_html(COR(3))
+    assert "corral-summary" not in COR(3)._repr_html_()
+    assert "sk-top-container" in COR(3)._repr_html_()
 
 
 def test_notebook_shows_summary_and_diagram(model):

@@ -138,28 +138,32 @@ def log_progress(verbose: int) -> Iterator[None]:
 
 
 class _StageLog:
-    """Writes reports on stages to the log, not too many of them."""
+    """Writes reports on stages to the log, not too many of them.
+
+    A stage reports when something is done, so it began at the last report of the one
+    before.
+    """
 
     def __init__(self, interval: float) -> None:
         self._interval = interval
         self._stage: str | None = None
-        self._began = self._wrote = 0.0
+        self._began = self._wrote = self._heard = time.perf_counter()
 
     def take(self, stage: str, done: int, total: int) -> None:
         """Take a report; see :func:`~corral._progress.watch`."""
-        now = time.perf_counter()
         if stage != self._stage:
             self.end_stage()
-            self._stage, self._began, self._wrote = stage, now, now
-        if now - self._wrote >= self._interval:
-            self._wrote = now
+            self._stage = stage
+        self._heard = time.perf_counter()
+        if self._heard - self._wrote >= self._interval:
+            self._wrote = self._heard
             logger.info("%s: %d of %d", stage, done, total)
 
     def end_stage(self) -> None:
         """Write how long the stage that is under way took, if any."""
         if self._stage is not None:
-            seconds = time.perf_counter() - self._began
-            logger.info("%s: done in %.2f s", self._stage, seconds)
+            logger.info("%s: done in %.2f s", self._stage, self._heard - self._began)
+        self._began = self._wrote = self._heard
         self._stage = None
 
 

@@ -451,7 +451,10 @@ class COR(
         """
         self._is_precomputed = True
         features, given = self._read_labels(partitions, "partitions", reset=True)
-        with log_progress(self.verbose):
+        with (
+            log_progress(self.verbose),
+            tell_callbacks(self, partitions, None, sample_weight),
+        ):
             return self._fit(features, given, sample_weight)
 
     def predict(self, X, extra_partitions=None):

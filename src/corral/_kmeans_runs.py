@@ -273,6 +273,7 @@ def fit_kmeans_runs(
         labels = _label_in_few_directions(first, space, layout, rows, settings, threads)
     groups = _group_runs(layout, source)
     counter = Counter(LEARNING, layout.n_runs * len(rungs))
+    counter.add(0)
     for runs in groups:
         part = layout.select(runs)
         seen = None if features is None else features[runs]

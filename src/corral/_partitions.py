@@ -253,6 +253,7 @@ class LabelBlocks:
 
     def encode(self, threads: Threads) -> Codes:
         """Find the distinct codes of all rows."""
+        self._counter.add(0)
         return encode(self.book, len(self), self.read, threads)
 
 
