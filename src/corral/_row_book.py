@@ -11,6 +11,8 @@ from corral._blocks import cut_rows
 # Dense rows are turned into keys in blocks of this many values, 4 MB of float64.
 _BLOCK_VALUES = 2**19
 
+_KEY_BYTES = 16
+
 
 class RowBook:
     """Finds the training row that a row is equal to.
@@ -35,6 +37,16 @@ class RowBook:
         self.inverse = np.fromiter(numbers, dtype=np.intp, count=X.shape[0])
         self.firsts = np.unique(self.inverse, return_index=True)[1]
 
+    def __getstate__(self) -> dict:
+        """Return the state with the keys as an array, which any file format holds."""
+        keys = np.frombuffer(b"".join(self._places), dtype=np.uint8)
+        return {**self.__dict__, "_places": keys.reshape(-1, _KEY_BYTES)}
+
+    def __setstate__(self, state: dict) -> None:
+        keys = state["_places"]
+        places = {key.tobytes(): place for place, key in enumerate(keys)}
+        self.__dict__.update(state, _places=places)
+
     def find(self, X) -> np.ndarray:
         """Return which distinct row each row is equal to, -1 for none."""
         X = as_kind(X, is_sparse=self._is_sparse)
@@ -58,9 +70,9 @@ def _digest(X) -> Iterator[bytes]:
         indices = X.indices.astype(np.int64)
         for start, end in zip(X.indptr[:-1], X.indptr[1:], strict=True):
             key = indices[start:end].tobytes() + X.data[start:end].tobytes()
-            yield blake2b(key, digest_size=16).digest()
+            yield blake2b(key, digest_size=_KEY_BYTES).digest()
         return
     for block in cut_rows(X.shape[0], _BLOCK_VALUES // X.shape[1]):
         # Adding zero turns -0.0 into 0.0, which it is equal to.
         for row in X[block].astype(np.float64) + 0.0:
-            yield blake2b(row.tobytes(), digest_size=16).digest()
+            yield blake2b(row.tobytes(), digest_size=_KEY_BYTES).digest()

@@ -1,0 +1,234 @@
+"""Reading a table from a file or standard input, whatever its form."""
+
+import difflib
+import gzip
+import sys
+import zlib
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from corral.tables._arrow import need_arrow
+from corral.tables._formats import READERS, Broken
+
+# Suffix -> format. What follows the last of these, .gz or .zst, is how it is packed.
+SUFFIXES = {
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".tab": "tsv",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".arrow": "arrow",
+    ".arrows": "arrow",
+    ".ipc": "arrow",
+    ".feather": "arrow",
+    ".npy": "npy",
+    ".npz": "npz",
+    ".arff": "arff",
+    ".mtx": "mtx",
+}
+_PACKED = {".gz": "gzip", ".zst": "zstd"}
+
+_WORDS = {
+    "csv": "CSV",
+    "tsv": "TSV",
+    "parquet": "Parquet",
+    "arrow": "Arrow IPC",
+    "npy": "NPY",
+    "npz": "NPZ",
+    "arff": "ARFF",
+    "mtx": "Matrix Market",
+    "gzip": "gzip",
+    "zstd": "zstd",
+}
+
+# The first bytes of a form that cannot be mistaken for another.
+_MAGIC = [
+    (b"\x1f\x8b", "gzip"),
+    (b"\x28\xb5\x2f\xfd", "zstd"),
+    (b"PAR1", "parquet"),
+    (b"ARROW1", "arrow"),
+    (b"\xff\xff\xff\xff", "arrow"),
+    (b"\x93NUMPY", "npy"),
+    (b"PK\x03\x04", "npz"),
+    (b"PK\x05\x06", "npz"),
+    (b"%%MatrixMarket", "mtx"),
+]
+_TEXTS = ("csv", "tsv", "arff")
+
+
+def read_table(source: str | Path, *, format: str | None = None) -> Any:
+    r"""Read a table.
+
+    Parameters
+    ----------
+    source : str or Path
+        A file; "-" is standard input. Its suffix tells the format: .csv, .tsv, .tab,
+        .parquet, .pq, .arrow, .arrows, .ipc, .feather, .npy, .npz, .arff or .mtx, each
+        also followed by .gz or .zst.
+    format : {"csv", "tsv", "parquet", "arrow", "npy", "npz", "arff", "mtx"}, \
+            default=None
+        What it is, whatever its suffix. Standard input without it is told by its first
+        bytes, and CSV if they are no other format's.
+
+    Returns
+    -------
+    table : pyarrow.Table, csr_array or ndarray
+        Sparse forms (sparse NPZ, Matrix Market by coordinates, sparse ARFF of numbers)
+        give a CSR array. Dense arrays give a table with the columns "feature 0",
+        "feature 1" and so on; those with more than 5,000 columns stay an array. All of
+        them are what :class:`TableEncoder` takes.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from corral.tables import read_table
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "people.csv")
+    >>> _ = path.write_text("name;height\nAda;1.7\nBo;\n")
+    >>> read_table(path).to_pydict()
+    {'name': ['Ada', 'Bo'], 'height': [1.7, None]}
+    """
+    name = "standard input" if str(source) == "-" else f"'{source}'"
+    if format is not None and format not in READERS:
+        raise ValueError(
+            f"format={format!r} is not known. Choose one of {', '.join(READERS)}."
+        )
+    kind, packed = _kind_of(source, name, format)
+    content = _unpack(_load(source, name), packed, name)
+    if not content.size:
+        raise ValueError(f"{name} is empty.")
+    kind = _check_kind(kind, content, name, is_asked=format is not None)
+    try:
+        table = READERS[kind](content)
+    except Broken as error:
+        raise ValueError(f"{name} {error}") from error.__cause__
+    _check_shape(table, name)
+    return table
+
+
+def _kind_of(
+    source: str | Path, name: str, format: str | None
+) -> tuple[str | None, str | None]:
+    """Return the format and the packing that the suffixes tell; None to be sniffed."""
+    path = Path(source)
+    if str(source) == "-":
+        return format, None
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    packed = _PACKED.get(suffixes[-1]) if suffixes else None
+    last = suffixes[-2:-1] if packed else suffixes[-1:]
+    kind = SUFFIXES.get(last[0]) if last else None
+    if format is None and kind is None and _is_plain_file(path):
+        known = ", ".join(SUFFIXES)
+        raise ValueError(
+            f"{name} cannot be read: its suffix {path.suffix!r} is not known. Known "
+            f"are {known}, each also with .gz or .zst. Rename it, or name its format."
+        )
+    return format or kind, packed
+
+
+def _is_plain_file(path: Path) -> bool:
+    """Return whether it is a file, and not a pipe, which may have any name."""
+    return path.is_file() or not path.exists()
+
+
+def _load(source: str | Path, name: str) -> Any:
+    """Return all bytes as a buffer; a file is mapped, not copied."""
+    pa = need_arrow()
+    if str(source) == "-":
+        return pa.py_buffer(sys.stdin.buffer.read())
+    path = Path(source)
+    if path.is_dir():
+        raise ValueError(f"{name} is a folder. Name a file in it.")
+    if not path.exists():
+        raise FileNotFoundError(f"{name} is not there.{_suggest(path)}")
+    if not path.is_file():
+        return pa.py_buffer(path.read_bytes())
+    if not path.stat().st_size:
+        return pa.py_buffer(b"")
+    return pa.memory_map(str(path)).read_buffer()
+
+
+def _suggest(path: Path) -> str:
+    folder = path.parent
+    if not folder.is_dir():
+        return f" Nor is its folder '{folder}'."
+    names = [each.name for each in folder.iterdir()]
+    near = difflib.get_close_matches(path.name, names, n=1)
+    return f" Did you mean '{folder / near[0]}'?" if near else ""
+
+
+def _unpack(content: Any, packed: str | None, name: str) -> Any:
+    """Return the bytes that gzip or zstd packed; plain bytes as they are."""
+    found = _sniff(content)
+    found = found if found in _PACKED.values() else None
+    if packed is not None and content.size and found != packed:
+        raise ValueError(
+            f"{name} is not {packed}, as its suffix says. Rename it, or pack it again."
+        )
+    if found is None:
+        return content
+    pa = need_arrow()
+    try:
+        if found == "gzip":
+            return pa.py_buffer(gzip.decompress(content))
+        stream = pa.CompressedInputStream(pa.BufferReader(content), "zstd")
+        return pa.py_buffer(stream.read())
+    except (OSError, EOFError, zlib.error) as error:
+        raise ValueError(
+            f"{name} cannot be unpacked: the {found} data is broken or cut off "
+            f"({_first_line(error)})."
+        ) from error
+
+
+def _sniff(content: Any) -> str | None:
+    """Return what the first bytes tell for sure."""
+    head = bytes(content[: min(content.size, 64)])
+    return next((kind for magic, kind in _MAGIC if head.startswith(magic)), None)
+
+
+def _check_kind(kind: str | None, content: Any, name: str, *, is_asked: bool) -> str:
+    """Return the format, after a look at the first bytes."""
+    found = _sniff(content)
+    if kind is None:
+        return found or _guess_text(content)
+    if found == kind or (found is None and kind in _TEXTS):
+        return kind
+    head = bytes(content[: min(content.size, 8)])
+    says = "the format asked for" if is_asked else "its suffix"
+    really = f"it holds {_found_words(found)}" if found else f"it starts with {head!r}"
+    raise ValueError(
+        f"{name} is not {_WORDS[kind]}, as {says} says: {really}. Rename it, or name "
+        "its format."
+    )
+
+
+def _found_words(found: str) -> str:
+    # Archives and spreadsheets begin as NPZ does.
+    return "a zip archive" if found == "npz" else _WORDS[found]
+
+
+def _guess_text(content: Any) -> str:
+    head = bytes(content[: min(content.size, 2**16)]).lower()
+    lines = (line.strip() for line in head.splitlines())
+    first = next((line for line in lines if line and line[:1] != b"%"), b"")
+    return "arff" if first.startswith(b"@relation") else "csv"
+
+
+def _check_shape(table: Any, name: str) -> None:
+    n_rows, n_columns = table.shape
+    if not n_rows:
+        raise ValueError(f"{name} has no rows.")
+    if not n_columns:
+        raise ValueError(f"{name} has no columns.")
+    names = getattr(table, "column_names", ())
+    doubles = [name for name, count in Counter(names).items() if count > 1]
+    if doubles:
+        raise ValueError(
+            f"{name} has more than one column named "
+            f"{', '.join(map(repr, doubles))}. Give each a name of its own."
+        )
+
+
+def _first_line(error: BaseException) -> str:
+    lines = str(error).strip().splitlines()
+    return lines[0].rstrip(".") if lines else type(error).__name__

@@ -1,0 +1,357 @@
+"""Every format gives the same rows, and every broken file one clear sentence."""
+
+import gzip
+import io
+import sys
+import zipfile
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.feather
+import pyarrow.parquet
+import pytest
+from scipy import sparse
+from scipy.io import mmwrite
+
+from corral.tables import read_table
+
+TABLE = pa.table(
+    {
+        "size": pa.array([1.5, None, 3.0], pa.float64()),
+        "count": pa.array([1, 2, 3], pa.int64()),
+        "color": pa.array(["red", "blue", None], pa.string()),
+    }
+)
+CSV = b"size,count,color\n1.5,1,red\n,2,blue\n3.0,3,\n"
+MATRIX = np.array([[1.0, 0.0, 2.0], [0.0, 0.0, 3.0]])
+AS_COLUMNS = {"feature 0": [1.0, 0.0], "feature 1": [0.0, 0.0], "feature 2": [2.0, 3.0]}
+
+
+def written(writer, *args):
+    sink = pa.BufferOutputStream()
+    writer(*args, sink)
+    return sink.getvalue().to_pybytes()
+
+
+def ipc(open_writer):
+    sink = pa.BufferOutputStream()
+    with open_writer(sink, TABLE.schema) as writer:
+        writer.write_table(TABLE)
+    return sink.getvalue().to_pybytes()
+
+
+def saved(save, *args, **named):
+    file = io.BytesIO()
+    save(file, *args, **named)
+    return file.getvalue()
+
+
+TABLES = {
+    "t.csv": CSV,
+    "t.tsv": CSV.replace(b",", b"\t"),
+    "t.tab": CSV.replace(b",", b"\t"),
+    "t.parquet": written(pa.parquet.write_table, TABLE),
+    "t.arrow": ipc(pa.ipc.new_file),
+    "t.feather": written(pa.feather.write_feather, TABLE),
+    "stream.arrows": ipc(pa.ipc.new_stream),
+    "stream.arrow": ipc(pa.ipc.new_stream),
+}
+DENSE = {
+    "d.npy": saved(np.save, MATRIX),
+    "only.npz": saved(np.savez, MATRIX),
+    "x.npz": saved(np.savez, X=MATRIX, y=np.zeros(2), other=np.zeros((2, 2))),
+    "d.mtx": saved(mmwrite, MATRIX),
+}
+PARTS = sparse.csr_array(MATRIX)
+SPARSE = {
+    "s.npz": saved(sparse.save_npz, PARTS),
+    "csc.npz": saved(sparse.save_npz, sparse.csc_matrix(MATRIX)),
+    "parts.npz": saved(
+        np.savez,
+        data=PARTS.data,
+        indices=PARTS.indices,
+        indptr=PARTS.indptr,
+        shape=np.array(PARTS.shape),
+        y=np.zeros(2),
+    ),
+    "s.mtx": saved(mmwrite, PARTS),
+}
+
+
+@pytest.fixture
+def put(tmp_path):
+    def put(name, content):
+        path = tmp_path / name
+        path.write_bytes(content)
+        return path
+
+    return put
+
+
+@pytest.mark.parametrize("packing", ["", ".gz", ".zst"])
+@pytest.mark.parametrize("name", TABLES)
+def test_tables_keep_names_types_and_missing_cells(put, name, packing):
+    read = read_table(put(name + packing, pack(TABLES[name], packing)))
+    assert read.to_pydict() == TABLE.to_pydict()
+    assert read.schema.types == TABLE.schema.types
+
+
+def pack(content, packing):
+    if packing == ".gz":
+        return gzip.compress(content)
+    if packing == ".zst":
+        return bytes(pa.Codec("zstd").compress(content, asbytes=True))
+    return content
+
+
+@pytest.mark.parametrize("packing", ["", ".gz", ".zst"])
+@pytest.mark.parametrize("name", DENSE)
+def test_arrays_become_tables_of_numbered_features(put, name, packing):
+    read = read_table(put(name + packing, pack(DENSE[name], packing)))
+    assert read.to_pydict() == AS_COLUMNS
+
+
+@pytest.mark.parametrize("name", SPARSE)
+def test_sparse_forms_become_csr(put, name):
+    read = read_table(put(name, SPARSE[name]))
+    assert isinstance(read, sparse.csr_array)
+    assert read.dtype == np.float64
+    np.testing.assert_array_equal(read.toarray(), MATRIX)
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (TABLES["t.csv"], TABLE.to_pydict()),
+        (TABLES["t.tsv"], TABLE.to_pydict()),
+        (TABLES["t.parquet"], TABLE.to_pydict()),
+        (TABLES["t.arrow"], TABLE.to_pydict()),
+        (TABLES["stream.arrow"], TABLE.to_pydict()),
+        (gzip.compress(CSV), TABLE.to_pydict()),
+        (pack(CSV, ".zst"), TABLE.to_pydict()),
+        (DENSE["d.npy"], AS_COLUMNS),
+        (DENSE["x.npz"], AS_COLUMNS),
+        (DENSE["d.mtx"], AS_COLUMNS),
+        (b"% ours\n@RELATION r\n@ATTRIBUTE a real\n@DATA\n4\n", {"a": [4.0]}),
+    ],
+    ids=[
+        *("csv", "tsv", "parquet", "file", "stream", "gzip"),
+        *("zstd", "npy", "npz", "mtx", "arff"),
+    ],
+)
+def test_standard_input_is_told_by_its_first_bytes(monkeypatch, content, expected):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
+    assert read_table("-").to_pydict() == expected
+
+
+def test_standard_input_is_what_it_is_said_to_be(monkeypatch):
+    content = b"a,b\tc\n1\t2\n"
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
+    assert read_table("-", format="tsv").to_pydict() == {"a,b": [1], "c": [2]}
+
+
+def test_format_wins_over_the_suffix(put):
+    assert read_table(put("table.data", CSV), format="csv").num_rows == 3
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+def test_the_delimiter_of_csv_is_found(put, delimiter):
+    content = f'a{delimiter}"b, or; c"\n1{delimiter}2\n3{delimiter}4\n'.encode()
+    read = read_table(put("t.csv", content))
+    assert read.to_pydict() == {"a": [1, 3], "b, or; c": [2, 4]}
+
+
+def test_decimal_commas_between_semicolons(put):
+    read = read_table(put("t.csv", b"a;b\n1,5;x, y\n-2,25;z\n"))
+    assert read.to_pydict() == {"a": [1.5, -2.25], "b": ["x, y", "z"]}
+
+
+def test_dates_times_and_truth_values_of_csv(put):
+    content = b"d,t,s,b\n2024-02-29,12:30,2024-02-29 12:30:00Z,true\n,,,false\n"
+    read = read_table(put("t.csv", content))
+    kinds = [str(kind) for kind in read.schema.types]
+    assert kinds == ["date32[day]", "time32[s]", "timestamp[s, tz=UTC]", "bool"]
+
+
+@pytest.mark.parametrize("mark", ["", "NA", "nan", "null", "?"])
+def test_marks_of_missing_cells(put, mark):
+    read = read_table(put("t.csv", f"a,b\n1,x\n{mark},{mark}\n".encode()))
+    assert read.to_pydict() == {"a": [1, None], "b": ["x", None]}
+
+
+def test_line_ends_in_quotes_and_of_windows(put):
+    read = read_table(put("t.csv", b'\xef\xbb\xbfa,b\r\n1,"x\r\ny"\r\n2,z\r\n'))
+    assert read.to_pydict() == {"a": [1, 2], "b": ["x\r\ny", "z"]}
+
+
+def test_utf16_of_spreadsheets(put):
+    read = read_table(put("t.csv", "a\tb\n1\tä\n".encode("utf-16")))
+    assert read.to_pydict() == {"a": [1], "b": ["ä"]}
+
+
+def test_a_first_line_of_numbers_is_a_row(put):
+    for content in (b"1.5,2\n3,4\n", b"1,5;2\n3,0;4\n", b'"1.5","2"\n3,4\n'):
+        read = read_table(put("t.csv", content))
+        assert read.to_pydict() == {"feature 0": [1.5, 3.0], "feature 1": [2, 4]}
+
+
+@pytest.mark.parametrize("head", ["0,1,2", "2019,2020,2021"])
+def test_a_first_line_that_counts_up_names_the_columns(put, head):
+    read = read_table(put("t.csv", f"{head}\n7,8,9\n".encode()))
+    assert read.column_names == head.split(",")
+
+
+def test_types_may_change_far_down_a_file(put):
+    # The head alone, a megabyte of it, would be whole numbers.
+    rows = "1\n" * 700_000 + "2.5\n"
+    read = read_table(put("t.csv", f"a\n{rows}".encode()))
+    assert read["a"][-1].as_py() == 2.5
+
+
+def test_wide_arrays_stay_arrays(put):
+    wide = np.ones((2, 5001))
+    read = read_table(put("w.npy", saved(np.save, wide)))
+    assert isinstance(read, np.ndarray)
+    np.testing.assert_array_equal(read, wide)
+
+
+def test_named_fields_of_an_array_become_columns(put):
+    values = np.array([(1, b"x"), (2, b"y")], dtype=[("n", ">i4"), ("t", "S1")])
+    read = read_table(put("f.npy", saved(np.save, values)))
+    assert read.to_pydict() == {"n": [1, 2], "t": ["x", "y"]}
+
+
+def test_nan_of_arrays_is_missing(put):
+    read = read_table(put("f.npy", saved(np.save, np.array([[1.0], [np.nan]]))))
+    assert read.to_pydict() == {"feature 0": [1.0, None]}
+
+
+ARFF = b"""% from somewhere
+@relation things
+@attribute size real
+@attribute 'color of it' {red,blue}
+@data
+"""
+
+
+def test_dense_arff(put):
+    read = read_table(put("t.arff", ARFF + b"1.5,red\n?,?\n"))
+    assert read.to_pydict() == {"size": [1.5, None], "color of it": ["red", None]}
+
+
+def test_sparse_arff_has_zeros_and_first_values_where_nothing_is(put):
+    read = read_table(put("t.arff", ARFF + b"{0 1.5, 1 blue}\n{}\n{1 ?}\n"))
+    assert read.to_pydict() == {
+        "size": [1.5, 0.0, 0.0],
+        "color of it": ["blue", "red", None],
+    }
+
+
+def test_sparse_arff_of_numbers_is_csr(put):
+    head = b"@relation r\n@attribute a real\n@attribute b integer\n@data\n"
+    read = read_table(put("t.arff", head + b"{1 4}\n{0 -1.5, 1 2}\n"))
+    assert isinstance(read, sparse.csr_array)
+    np.testing.assert_array_equal(read.toarray(), [[0, 4], [-1.5, 2]])
+
+
+BROKEN_CSR = saved(
+    np.savez,
+    data=np.ones(1),
+    indices=np.array([9]),
+    indptr=np.array([0, 1]),
+    shape=np.array([1, 3]),
+)
+
+
+def archive(file):
+    with zipfile.ZipFile(file, "w") as members:
+        members.writestr("t.csv", CSV)
+
+
+ARCHIVE = saved(archive)
+
+WRONG = {
+    "no known suffix": ("t.xlsx", CSV, r"suffix '\.xlsx' is not known.*\.parquet"),
+    "no suffix": ("table", CSV, r"suffix '' is not known"),
+    "empty": ("t.csv", b"", r"t\.csv' is empty\.$"),
+    "empty when unpacked": ("t.csv.gz", gzip.compress(b""), r"is empty\.$"),
+    "only a header": ("t.csv", b"a,b\n", r"has no rows\.$"),
+    "only line ends": ("t.csv", b"\n\n", r"has no rows\.$"),
+    "ragged": ("t.csv", b"a,b\n1,2\n3,4,5\n6,7\n", r"3 cells in line 3, where 2 are"),
+    "twice the name": ("t.csv", b"a,b,a\n1,2,3\n", r"more than one column named 'a'"),
+    "latin-1": ("t.csv", b"a\n\xe9\n", r"not UTF-8 text in the columns 'a'"),
+    "latin-1 name": ("t.csv", b"\xe9,b\n1,2\n", r"not UTF-8 text"),
+    "parquet as csv": ("t.csv", TABLES["t.parquet"], r"is not CSV.*it holds Parquet"),
+    "csv as parquet": ("t.parquet", CSV, r"is not Parquet.*starts with b'size"),
+    "broken parquet": ("t.parquet", TABLES["t.parquet"][:200], r"broken or cut off"),
+    "broken arrow": ("t.arrow", TABLES["t.arrow"][:200], r"broken or cut off"),
+    "broken stream": ("t.arrow", TABLES["stream.arrow"][:99], r"broken or cut off"),
+    "broken gzip": ("t.csv.gz", gzip.compress(CSV)[:-12], r"gzip data is broken"),
+    "broken zstd": ("t.csv.zst", pack(CSV, ".zst")[:-4], r"zstd data is broken"),
+    "csv as gzip": ("t.csv.gz", CSV, r"is not gzip, as its suffix says"),
+    "broken npy": ("t.npy", DENSE["d.npy"][:90], r"is broken or cut off"),
+    "broken npz": ("t.npz", DENSE["x.npz"][:90], r"is broken or cut off"),
+    "objects": ("t.npy", saved(np.save, np.array([{}])), r"Python objects"),
+    "three dimensions": ("t.npy", saved(np.save, np.ones((2, 2, 2))), r"\(2, 2, 2\)"),
+    "complex": ("t.npy", saved(np.save, np.ones((2, 2)) * 1j), r"complex numbers"),
+    "several arrays": (
+        "t.npz",
+        saved(np.savez, a=MATRIX, b=MATRIX),
+        r"holds 2 arrays.*'a' \(2, 3\), 'b' \(2, 3\)\. Name one of them X",
+    ),
+    "spreadsheet": ("t.csv", ARCHIVE, r"is not CSV.*it holds a zip archive"),
+    "archive without arrays": ("t.npz", ARCHIVE, r"holds no array"),
+    "no array": ("t.npz", saved(np.savez), r"holds no array"),
+    "csr that leads nowhere": ("t.npz", BROKEN_CSR, r"is broken or cut off"),
+    "broken mtx": ("t.mtx", SPARSE["s.mtx"][:-10], r"not a complete Matrix Market"),
+    "arff without data": ("t.arff", b"@relation r\n", r"it has no @data"),
+    "arff with text": (
+        "t.arff",
+        b"@relation r\n@attribute a string\n@data\nx\n",
+        r"ARFF attributes that are not read",
+    ),
+    "arff with a wrong value": ("t.arff", ARFF + b"1.5,green\n", r"cannot be read"),
+    "sparse arff beyond its columns": ("t.arff", ARFF + b"{7 1}\n", r"sparse ARFF row"),
+}
+
+
+@pytest.mark.parametrize(("name", "content", "words"), WRONG.values(), ids=WRONG)
+def test_what_is_wrong_is_said_in_a_sentence(put, name, content, words):
+    with pytest.raises(ValueError, match=words) as caught:
+        read_table(put(name, content))
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"a,b\n1,2\n\n\n3\n", "1 cell in line 5"),
+        (b'a,b\n1,"x\ny"\n3\n', "1 cell in line 4"),
+        (b"\n\na,b\n1,2,3\n", "3 cells in line 4"),
+        (b"1.5,2\r\n3,4\r\n5\r\n", "1 cell in line 3"),
+    ],
+    ids=["blank lines", "line ends in quotes", "blank head", "no header"],
+)
+def test_the_line_of_a_ragged_row_is_that_of_the_file(put, content, words):
+    with pytest.raises(ValueError, match=words):
+        read_table(put("t.csv", content))
+
+
+def test_a_file_that_is_not_there_and_one_that_is_near(put, tmp_path):
+    put("data.csv", CSV)
+    with pytest.raises(FileNotFoundError, match=r"is not there\. Did you.*data\.csv'"):
+        read_table(tmp_path / "dta.csv")
+    with pytest.raises(FileNotFoundError, match=r"Nor is its folder"):
+        read_table(tmp_path / "gone" / "data.csv")
+
+
+def test_a_folder_is_no_table(tmp_path):
+    (tmp_path / "t.csv").mkdir()
+    with pytest.raises(ValueError, match=r"is a folder\. Name a file in it"):
+        read_table(tmp_path / "t.csv")
+
+
+def test_an_unknown_format_lists_the_known():
+    with pytest.raises(ValueError, match=r"format='xls' is not known.*csv, tsv"):
+        read_table("-", format="xls")

@@ -1,0 +1,344 @@
+"""Models come back from their files to the last bit; other files are refused."""
+
+import json
+import os
+import pickle
+import zipfile
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import skops.io
+from scipy import sparse
+from sklearn.cluster import KMeans
+from sklearn.datasets import load_iris
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+import corral
+from corral import COR, CORDetector, all_methods, persist
+from corral.tables import TableModel
+
+RNG = np.random.default_rng(0)
+X = np.abs(np.concatenate([RNG.normal(1, 1, (60, 3)), RNG.normal(9, 1, (60, 3))]))
+NEW = np.abs(RNG.normal(5, 5, (40, 3)))
+
+
+def small_cor(**settings):
+    return COR(2, n_partitions=10, random_state=0, **settings)
+
+
+def round_trip(model, path):
+    persist.save(model, path)
+    return persist.load(path)
+
+
+def check_same(model, again, new):
+    """Compare the answers and the results of the fit."""
+    for method in ("predict", "score_samples", "decision_function", "transform"):
+        if hasattr(model, method):
+            expected = getattr(model, method)(new)
+            found = getattr(again, method)(new)
+            assert found.dtype == expected.dtype
+            np.testing.assert_array_equal(found, expected)
+    for name in ("labels_", "outlier_scores_", "nearest_labels_"):
+        assert hasattr(again, name) == hasattr(model, name)
+        if hasattr(model, name):
+            np.testing.assert_array_equal(getattr(again, name), getattr(model, name))
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "model.skops"
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array], ids=["dense", "csr"])
+@pytest.mark.parametrize("name", all_methods())
+def test_every_method_comes_back(name, form, path):
+    method = all_methods()[name]
+    if form is sparse.csr_array and not method.takes_sparse:
+        with pytest.raises(TypeError, match="[Ss]parse"):
+            method.make().fit(form(X))
+        return
+    settings = {
+        "n_clusters": 2,
+        "random_state": 0,
+        "n_estimators": 10,
+        "n_partitions": 10,
+    }
+    model = method.make(
+        **{key: value for key, value in settings.items() if key in method.parameters}
+    )
+    if name == "cor-detector":
+        model.set_params(estimator=small_cor())
+    model.fit(form(X))
+    check_same(model, round_trip(model, path), form(NEW))
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        small_cor(n_outliers=5, metric="cosine"),
+        small_cor(n_outliers=0, strategy="rfs"),
+        COR.paper(2, n_outliers=5, n_partitions=10, random_state=2),
+        COR(2, partitions=[KMeans(3), "kmeans"], n_partitions=10, random_state=3),
+        COR(2, k_range=(2, 4), max_samples=None, n_partitions=10, random_state=4),
+        CORDetector(small_cor(n_outliers=3)),
+    ],
+    ids=["cosine", "rfs", "paper", "clusterers", "k_range", "detector"],
+)
+def test_cor_of_any_kind_comes_back(model, path):
+    model.fit(X)
+    check_same(model, round_trip(model, path), NEW)
+
+
+def test_float32_and_given_labels_come_back(path):
+    given = (X[:, :1] > 5).astype(int)
+    model = COR(2, n_partitions=10, random_state=0)
+    model.fit(X.astype(np.float32), extra_partitions=given)
+    again = round_trip(model, path)
+    labels = (NEW[:, :1] > 5).astype(int)
+    new = NEW.astype(np.float32)
+    np.testing.assert_array_equal(
+        again.score_samples(new, labels), model.score_samples(new, labels)
+    )
+
+
+def test_a_model_that_was_asked_before_comes_back(path):
+    # What is computed at the first question is kept beside what the fit sets.
+    model = small_cor(n_outliers=3).fit(X)
+    model.explain(X)
+    again = round_trip(model, path)
+    check_same(model, again, NEW)
+    assert again.explain(NEW).equals(model.explain(NEW))
+
+
+def test_search_trees_come_back(path):
+    # Many rows in few dimensions are searched by trees.
+    rows = np.random.default_rng(1).normal(size=(2000, 2))
+    for name in ("lof", "dbscan"):
+        model = all_methods()[name].make().fit(rows)
+        check_same(model, round_trip(model, path), rows[:50] + 0.01)
+
+
+TABLE = pa.table(
+    {
+        "size": pa.array([*X[:, 0].tolist()[:-1], None]),
+        "day": pa.array((X[:, 1] * 1e5).astype(int), pa.timestamp("s")),
+        "ok": X[:, 2] > 5,
+        "color": np.where(X[:, 0] > 5, "red", "blue").astype(object),
+        "id": [f"row {i}" for i in range(len(X))],
+        "text": [f"number {i} is of size{int(x)}" for i, x in enumerate(X[:, 0])],
+    }
+)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        TableModel(COR(2, n_outliers=3, random_state=0), id_column="id"),
+        TableModel(small_cor(), columns=["size", "color"], scale="robust"),
+        TableModel(small_cor(metric="cosine"), tfidf=True),
+        TableModel(CORDetector(small_cor()), exclude=["id", "text"]),
+        TableModel(all_methods()["kmeans--"].make(n_clusters=2, random_state=0)),
+    ],
+    ids=["dates and categories", "robust", "words", "detector", "numbers"],
+)
+def test_models_of_tables_come_back(model, path):
+    model.fit(TABLE)
+    again = round_trip(model, path)
+    check_same(model, again, TABLE.slice(30, 60))
+    for name in ("kinds_", "dropped_", "n_missing_", "feature_names_out_"):
+        assert getattr(again.encoder_, name) == getattr(model.encoder_, name)
+    assert again.encoder_.ids(TABLE) == model.encoder_.ids(TABLE)
+    assert again.explain(TABLE).equals(model.explain(TABLE))
+
+
+def test_no_row_of_the_table_is_in_the_file(path):
+    table = TABLE.append_column("secret", pa.array([f"s3cret{i}" for i in range(120)]))
+    model = TableModel(small_cor(), exclude=["id", "text"]).fit(table)
+    persist.save(model, path)
+    with zipfile.ZipFile(path) as archive:
+        assert not any(b"s3cret" in archive.read(name) for name in archive.namelist())
+
+
+def test_the_file_names_the_versions_that_wrote_it(path):
+    persist.save(small_cor().fit(X), path)
+    with zipfile.ZipFile(path) as archive:
+        page = json.loads(archive.read("corral.json"))
+    assert page["corral"] == corral.__version__
+    assert {"format", "scikit-learn", "numpy", "scipy"} < set(page)
+
+
+def rewrite(path, change):
+    """Write the archive anew with some of its members changed."""
+    with zipfile.ZipFile(path) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    change(members)
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+
+
+def set_page(**values):
+    def change(members):
+        page = json.loads(members["corral.json"])
+        members["corral.json"] = json.dumps({**page, **values})
+
+    return change
+
+
+def test_another_release_is_warned_of_and_a_repair_is_not(path, recwarn):
+    model = small_cor().fit(X)
+    persist.save(model, path)
+    release = ".".join(corral.__version__.split(".")[:2])
+    rewrite(path, set_page(corral=f"{release}.99"))
+    check_same(model, persist.load(path), NEW)
+    assert not recwarn.list
+    rewrite(path, set_page(corral="99.0.0"))
+    with pytest.warns(UserWarning, match=r"written by corral 99\.0\.0, and this is"):
+        check_same(model, persist.load(path), NEW)
+
+
+def test_another_format_is_refused_with_its_version(path):
+    persist.save(small_cor().fit(X), path)
+    rewrite(path, set_page(format=7, corral="3.2.1"))
+    with pytest.raises(ValueError, match=r"written by corral 3\.2\.1 in the format 7"):
+        persist.load(path)
+
+
+def test_a_file_of_another_version_that_does_not_fit_names_it(path):
+    persist.save(small_cor().fit(X), path)
+
+    def change(members):
+        schema = members["schema.json"].decode()
+        members["schema.json"] = schema.replace('"Partitioner"', '"Splitter"')
+
+    rewrite(path, change)
+    rewrite(path, set_page(corral="0.0.1"))
+    with pytest.raises(ValueError, match=r"_partitions\.Splitter"):
+        persist.load(path)
+
+    def drop(members):
+        name = next(name for name in members if name.endswith(".npy"))
+        del members[name]
+
+    persist.save(small_cor().fit(X), path)
+    rewrite(path, drop)
+    rewrite(path, set_page(corral="0.0.1"))
+    with pytest.raises(ValueError, match=r"cannot be read.*written by corral 0\.0\.1"):
+        persist.load(path)
+
+
+def test_damaged_and_foreign_files(path, tmp_path):
+    good = tmp_path / "good.skops"
+    persist.save(small_cor().fit(X), good)
+    content = good.read_bytes()
+    flipped = bytearray(content)
+    flipped[len(content) // 2] ^= 0xFF
+    plain = skops.io.dumps(KMeans(2).fit(X))
+    cases = [
+        (b"", r"is empty"),
+        (content[: len(content) // 2], r"not a model that corral wrote, or it is dam"),
+        (bytes(flipped), r"damaged"),
+        (b"a,b\n1,2\n", r"not a model that corral wrote"),
+        (plain, r"not a model that corral wrote.*which version"),
+        (pickle.dumps({"a": 1}), r"looks like a pickle"),
+    ]
+    for wrong, words in cases:
+        path.write_bytes(wrong)
+        with pytest.raises(ValueError, match=words) as caught:
+            persist.load(path)
+        assert "\n" not in str(caught.value)
+
+
+def test_files_that_are_not_there(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"model\.skops' is not there"):
+        persist.load(tmp_path / "model.skops")
+    with pytest.raises(ValueError, match="is a folder"):
+        persist.load(tmp_path)
+
+
+def write_foreign(path, thing):
+    """Write any object as if corral had."""
+    path.write_bytes(skops.io.dumps(thing))
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr("corral.json", json.dumps(persist._describe()))
+
+
+@pytest.mark.parametrize(
+    ("thing", "words"),
+    [
+        (FunctionTransformer(os.system), r"posix\.system|nt\.system|os\.system"),
+        (make_pipeline(FunctionTransformer(load_iris)), r"load_iris"),
+        (FunctionTransformer(persist.load), r"corral\.persist\.load"),
+        (FunctionTransformer(corral.all_methods), r"corral\._registry\.all_methods"),
+    ],
+)
+def test_functions_and_foreign_types_are_refused_by_name(path, thing, words):
+    write_foreign(path, thing)
+    with pytest.raises(ValueError, match=rf"is not read, because it holds .*({words})"):
+        persist.load(path)
+
+
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [("corral._registry", "import_module"), ("corral.tables._write", "Path")],
+)
+def test_names_that_a_module_of_ours_imports_are_not_ours(path, module, name):
+    # A file may ask for any name of a module, and modules hold what they import.
+    write_foreign(path, COR(2, partitions=[KMeans(2)], random_state=0).fit(X))
+
+    def change(members):
+        schema = members["schema.json"].decode()
+        wanted = '"__class__": "Partitioner",\n{}"__module__": "corral._partitions"'
+        spaces = schema.split('"__class__": "Partitioner",\n')[1].split('"')[0]
+        there = wanted.format(spaces)
+        assert there in schema
+        members["schema.json"] = schema.replace(
+            there, f'"__class__": "{name}", "__module__": "{module}"'
+        )
+
+    rewrite(path, change)
+    with pytest.raises(ValueError, match=f"because it holds {module}.{name}"):
+        persist.load(path)
+
+
+def test_what_is_no_model_is_neither_saved_nor_loaded(path):
+    with pytest.raises(TypeError, match="A model should be an estimator. Got dict"):
+        persist.save({"a": 1}, path)
+    write_foreign(path, {"a": 1})
+    with pytest.raises(ValueError, match="holds a dict and no model"):
+        persist.load(path)
+
+
+def test_a_model_that_could_not_be_loaded_is_not_saved(path):
+    path.write_text("old")
+    with pytest.raises(ValueError, match=r"FunctionTransformer cannot be saved.*iris"):
+        persist.save(FunctionTransformer(load_iris), path)
+    assert path.read_text() == "old"
+
+
+def test_trees_that_lead_nowhere_are_refused(path):
+    model = all_methods()["iforest"].make(n_estimators=3, random_state=0).fit(X)
+    for field in ("left_child", "right_child", "feature"):
+        again = round_trip(model, path)
+        tree = next(persist._find_trees(again, set()))
+        state = tree.tree_.__getstate__()
+        state["nodes"][field][0] = 10**6
+        tree.tree_.__setstate__(state)
+        with pytest.raises(ValueError, match="a tree (has|splits)"):
+            persist._check_trees(again)
+
+
+def test_an_interrupted_save_leaves_the_old_file(path, monkeypatch):
+    path.write_text("old")
+
+    def stop(*args):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(type(path), "write_bytes", stop)
+    with pytest.raises(KeyboardInterrupt):
+        persist.save(small_cor().fit(X), path)
+    assert os.listdir(path.parent) == [path.name]
+    assert path.read_text() == "old"
