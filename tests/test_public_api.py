@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+import pytest
+
 import corral
 
 
@@ -21,7 +23,7 @@ def test_import_brings_no_extras():
     # Beyond what scikit-learn brings: it looks for pandas itself.
     code = (
         "import sys, sklearn.cluster; before = set(sys.modules);"
-        "import corral; print(*(set(sys.modules) - before))"
+        "from corral import *; print(*(set(sys.modules) - before))"
     )
     result = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
@@ -30,3 +32,17 @@ def test_import_brings_no_extras():
     assert "corral" in loaded
     extras = {"click", "dask", "jinja2", "matplotlib", "pandas", "polars", "pyarrow"}
     assert not loaded & (extras | {"tqdm"})
+
+
+def test_names_are_loaded_when_they_are_asked_for():
+    code = "import sys, corral; print('sklearn' in sys.modules, 'numpy' in sys.modules)"
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert result.stdout.split() == ["False", "False"]
+    assert set(corral.__all__) <= set(dir(corral))
+
+
+def test_unknown_names_are_refused():
+    with pytest.raises(AttributeError, match="'corral' has no attribute 'KOR'"):
+        _ = corral.KOR
