@@ -28,6 +28,21 @@ def test_a_cluster_without_rows_has_the_mean_of_all(seed):
     assert (profile.units > 0).all()
 
 
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array], ids=["dense", "csr"])
+def test_a_value_that_no_row_has_is_the_most_different(kind):
+    # As a word that occurs in no other text: no row differs, so there is no spread.
+    X = np.random.default_rng(0).normal(size=(100, 4))
+    X[:, 1] = 0.1
+    X[:, 3] = 0
+    profile = profile_clusters(kind(X), np.zeros(100, dtype=int), 1)
+    np.testing.assert_array_equal(profile.spreads[0, [1, 3]], 0)
+    new = kind(np.array([[0.5, 0.1, 0.5, 0.2]]))
+    features, differences = tell_apart(new, np.array([0]), profile, 4)
+    assert features[0, 0] == 3
+    assert differences[0, 0] == pytest.approx(np.sqrt(101))
+    assert 1 not in features
+
+
 def test_missing_cells_count_nowhere():
     X = np.array([[1.0, np.nan], [3.0, 5.0], [100.0, 7.0]])
     missing = np.array([[False, False], [False, False], [True, False]])

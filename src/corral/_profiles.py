@@ -14,6 +14,10 @@ _ROUGH_ROWS = 1024
 
 _TINY = np.finfo(np.float64).tiny
 
+# A variance that is so small a part of the mean square is the rounding of sums, and a
+# difference that is so small a part of the values is that of a mean.
+_ROUNDING = 1e-13
+
 # Numbers that are compared at once.
 _BLOCK_NUMBERS = 2**21
 
@@ -38,7 +42,7 @@ class Profile:
 
     @cached_property
     def units(self) -> np.ndarray:
-        """The spreads that differences are measured by, none of them zero.
+        """The spreads that differences are measured by; zero where no row differs.
 
         Had one more row of a cluster of n rows differed as rows do over all clusters,
         its spread would be that of all rows over the square root of n + 1: less than
@@ -48,8 +52,7 @@ class Profile:
         mean = shares @ self.centers
         variance = shares @ (self.spreads**2 + (self.centers - mean) ** 2)
         floor = np.sqrt(variance / (self.sizes[:, None] + 1))
-        units = np.maximum(self.spreads, floor)
-        return np.where(units > 0, units, 1.0)
+        return np.maximum(self.spreads, floor)
 
 
 def profile_clusters(
@@ -100,7 +103,8 @@ def profile_clusters(
     sums, squares, known = (sum(part) for part in zip(*parts, strict=True))
     counts = np.where(known > 0, known, 1)
     means = sums / counts
-    variances = np.maximum(squares / counts - means**2, 0)
+    variances = squares / counts - means**2
+    variances[variances <= _ROUNDING * squares / counts] = 0
     overall = sums.sum(axis=0) / np.maximum(known.sum(axis=0), _TINY)
     centers = np.where(known > 0, means, overall) + (0 if shift is None else shift)
     return Profile(centers, np.sqrt(variances), sizes)
@@ -169,8 +173,17 @@ def tell_apart(
 
 
 def compare_rows(rows: np.ndarray, nearest: np.ndarray, profile: Profile) -> np.ndarray:
-    """Return how far rows are from their clusters' means, zero for missing cells."""
-    differences = (rows - profile.centers[nearest]) / profile.units[nearest]
+    """Return how far rows are from their clusters' means, zero for missing cells.
+
+    Where all rows of the profile have the same value and a row another one, as with a
+    word that no other text has, the unit is the spread that the cluster would have with
+    this row in it.
+    """
+    centers, units = profile.centers[nearest], profile.units[nearest]
+    apart = rows - centers
+    apart[np.abs(apart) <= _ROUNDING * (np.abs(rows) + np.abs(centers))] = 0
+    alone = np.sign(apart) * np.sqrt(profile.sizes[nearest] + 1)[:, None]
+    differences = np.divide(apart, units, out=alone, where=units > 0)
     return np.where(np.isnan(differences), 0, differences)
 
 
@@ -180,13 +193,25 @@ def most_different(
     """Return the columns with the largest differences of each row, and these."""
     n_rows, n_columns = differences.shape
     n_found = min(n_features, n_columns)
-    sizes = np.abs(differences)
-    columns = np.argsort(-sizes, axis=1, kind="stable")[:, :n_found]
+    columns = _largest(np.abs(differences), n_found)
     features = np.full((n_rows, n_features), -1, dtype=np.intp)
     values = np.zeros((n_rows, n_features))
     values[:, :n_found] = np.take_along_axis(differences, columns, axis=1)
     features[:, :n_found] = np.where(values[:, :n_found] != 0, columns, -1)
     return features, values
+
+
+def _largest(sizes: np.ndarray, n_found: int) -> np.ndarray:
+    """Return the columns of the largest numbers of each row, the largest first."""
+    if n_found < sizes.shape[1]:
+        columns = np.argpartition(-sizes, n_found, axis=1)[:, :n_found]
+        columns.sort(axis=1)
+    else:
+        columns = np.broadcast_to(np.arange(n_found), sizes.shape)
+    order = np.argsort(
+        -np.take_along_axis(sizes, columns, axis=1), axis=1, kind="stable"
+    )
+    return np.take_along_axis(columns, order, axis=1)
 
 
 def row_blocks(X):

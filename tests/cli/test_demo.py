@@ -32,7 +32,7 @@ def test_demo_labels_match_what_it_prints(result, folder):
     # One line per row; as many outliers as the terminal says.
     with (folder / "labels.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
-    assert [int(row["row"]) for row in rows] == list(range(len(rows)))
+    assert [int(row["id"]) for row in rows] == list(range(len(rows)))
     assert f"{len(rows):,} rows x" in result.output
     outliers = [row for row in rows if row["label"] == "-1"]
     assert f"set aside {len(outliers)} rows" in result.output

@@ -1,12 +1,27 @@
-"""Six rows worked out by hand, as a fitted estimator without a fit."""
+"""Six rows worked out by hand, as a fitted estimator without a fit; and a browser."""
+
+import os
+import shutil
 
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClusterMixin
 
+_FLAGS = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--window-size=1200,900",
+)
+
 
 class FittedByHand(ClusterMixin, BaseEstimator):
-    """The attributes of a fitted COR, set to what a test needs."""
+    """The attributes of a fitted method, set to what a test needs."""
 
     def __init__(
         self, n_clusters=2, n_outliers=1, categorical_features=None, random_state=0
@@ -42,3 +57,78 @@ def estimator():
     estimator.objective_ = 8.0
     estimator.objective_history_ = np.array([20.0, 9.0, 8.0])
     return estimator
+
+
+@pytest.fixture
+def make_fitted():
+    """Return a function that makes a fitted method with random groups of many rows."""
+
+    def make(n_samples, n_features=10, n_clusters=9, n_outliers=500):
+        rng = np.random.default_rng(0)
+        nearest = rng.integers(n_clusters, size=n_samples)
+        X = rng.normal(size=(n_clusters, n_features))[nearest] * 8
+        X += rng.normal(size=X.shape)
+        outliers = rng.choice(n_samples, n_outliers, replace=False)
+        X[outliers] = rng.uniform(-60, 60, size=(n_outliers, n_features))
+        made = FittedByHand(n_clusters, n_outliers)
+        made.nearest_labels_ = nearest
+        made.labels_ = nearest.copy()
+        made.labels_[outliers] = -1
+        made.outlier_scores_ = np.where(made.labels_ == -1, 5.0, 1.0)
+        made.outlier_scores_ += rng.random(n_samples)
+        made.offset_ = -4.0
+        made.n_features_in_ = n_features
+        return made, X
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def chromium(tmp_path_factory):
+    """Return a driver of a real Chromium, or skip."""
+    driver = shutil.which("chromedriver")
+    binary = shutil.which("chromium")
+    try:
+        from selenium import webdriver
+    except ImportError:
+        webdriver = None
+    if driver is None or binary is None or webdriver is None:
+        reason = (
+            "Chromium, its driver or selenium is not here: run scripts/chromium and "
+            'pip install "corral[test]"'
+        )
+        if os.environ.get("CORRAL_REQUIRE_CHROMIUM") == "1":
+            pytest.fail(reason)
+        pytest.skip(reason)
+    options = webdriver.ChromeOptions()
+    options.binary_location = binary
+    for flag in _FLAGS:
+        options.add_argument(flag)
+    options.add_argument(f"--user-data-dir={tmp_path_factory.mktemp('chromium')}")
+    options.set_capability(
+        "goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"}
+    )
+    service = webdriver.ChromeService(driver)
+    browser = webdriver.Chrome(options=options, service=service)
+    yield browser
+    browser.quit()
+
+
+@pytest.fixture
+def open_page(chromium, tmp_path):
+    """Return a function that opens a page as a file, with all logs empty before."""
+    for kind in ("browser", "performance"):
+        chromium.get_log(kind)
+
+    def open_page(page):
+        path = tmp_path / "report.html"
+        path.write_text(page, encoding="utf-8")
+        chromium.get(path.as_uri())
+        return chromium
+
+    yield open_page
+    chromium.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
+    chromium.execute_cdp_cmd(
+        "Emulation.setEmulatedMedia", {"media": "", "features": []}
+    )
+    chromium.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})

@@ -14,4 +14,6 @@ def main() -> None:
             'The command line needs click. Install it with: pip install "corral[cli]"\n'
         )
         sys.exit(2)
+    except KeyboardInterrupt:
+        sys.exit(130)
     corral()

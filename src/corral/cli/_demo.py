@@ -1,14 +1,12 @@
 """``corral demo``: the main job on a small data set with planted outliers."""
 
-import csv
-import io
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from corral.cli._files import make_folder, write_text
+from corral.cli._files import check_extras, make_folder, write_text
 
 if TYPE_CHECKING:
     import numpy as np
@@ -24,7 +22,13 @@ class _DemoData(NamedTuple):
     story: str
 
 
-@click.command()
+@click.command(
+    epilog="""\b
+Examples:
+  corral demo
+  corral demo --output somewhere --seed 1
+"""
+)
 @click.option(
     "--output",
     type=click.Path(path_type=Path),
@@ -36,15 +40,21 @@ class _DemoData(NamedTuple):
     "--seed",
     type=click.IntRange(min=0, max=2**32 - 1),
     default=0,
+    metavar="N",
     show_default=True,
     help="Seed of the planted rows and of the fit.",
 )
 def demo(output: Path, seed: int) -> None:
-    """Find clusters and planted outliers in a small data set."""
+    """Find clusters and planted outliers in a small data set.
+
+    Makes rows in a few round groups, strews others among them, and finds both.
+    """
+    check_extras(report=True)
     import numpy as np
 
     from corral import COR
     from corral.report import summarize, to_html
+    from corral.tables import write_rows
 
     make_folder(output)
     data = _demo_data(seed)
@@ -60,7 +70,13 @@ def demo(output: Path, seed: int) -> None:
     sizes = np.bincount(model.labels_[model.labels_ >= 0], minlength=_N_CLUSTERS)
     page = to_html(summarize(model, data.X, feature_names=data.feature_names))
     labels_path, report_path = output / "labels.csv", output / "report.html"
-    write_text(labels_path, _labels_csv(model))
+    columns = {
+        "id": range(len(model.labels_)),
+        "label": model.labels_,
+        "nearest_label": model.nearest_labels_,
+        "outlier_score": model.outlier_scores_,
+    }
+    write_rows(labels_path, columns)
     write_text(report_path, page)
 
     click.echo(f"fit       {seconds:.1f} seconds")
@@ -90,19 +106,3 @@ def _demo_data(seed: int) -> _DemoData:
         feature_names=[f"x{column}" for column in range(8)],
         story=f"{_N_CLUSTERS} round groups, and {_N_PLANTED} planted outliers",
     )
-
-
-def _labels_csv(model) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text)
-    writer.writerow(["row", "label", "nearest_label", "outlier_score"])
-    writer.writerows(
-        zip(
-            range(len(model.labels_)),
-            model.labels_.tolist(),
-            model.nearest_labels_.tolist(),
-            model.outlier_scores_.tolist(),
-            strict=True,
-        )
-    )
-    return text.getvalue()

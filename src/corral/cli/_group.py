@@ -3,41 +3,33 @@
 import click
 
 from corral import __version__
-from corral.cli._demo import demo
+from corral.cli._lazy import Entry, SentenceGroup, debug_option
 
-
-class _Failure(click.ClickException):
-    exit_code = 2
-
-
-class _SentenceGroup(click.Group):
-    """Commands whose errors are one sentence, without a traceback."""
-
-    def invoke(self, ctx: click.Context):
-        try:
-            return super().invoke(ctx)
-        except BrokenPipeError:
-            # The reader of the output has gone; click ends quietly.
-            raise
-        except (ImportError, OSError, ValueError) as error:
-            if ctx.params["debug"]:
-                raise
-            raise _Failure(_sentence(error)) from error
-
-
-def _sentence(error: Exception) -> str:
-    if isinstance(error, OSError) and error.strerror:
-        return f"{error.strerror}: {error.filename}"
-    return str(error)
+COMMANDS = {
+    "fit": Entry("corral.cli._fit", "Find clusters and outliers in a file."),
+    "predict": Entry("corral.cli._predict", "Label new rows by a saved model."),
+    "explain": Entry("corral.cli._explain", "Say why rows are strange, or are not."),
+    "report": Entry("corral.cli._report", "Write the report of a saved model."),
+    "compare": Entry("corral.cli._compare", "Try several methods side by side."),
+    "flights": Entry("corral.cli._flights", "Find odd flights among tracks."),
+    "demo": Entry(
+        "corral.cli._demo", "Find clusters and planted outliers in a small data set."
+    ),
+    "datasets": Entry("corral.cli._datasets", "List or fetch the paper's data sets."),
+    "completion": Entry(
+        "corral.cli._completion", "Let the shell complete commands and options."
+    ),
+}
 
 
 @click.group(
-    cls=_SentenceGroup, context_settings={"help_option_names": ["-h", "--help"]}
+    cls=SentenceGroup,
+    entries=COMMANDS,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
-@click.option("--debug", is_flag=True, help="Show the traceback of an error.")
 @click.version_option(__version__, prog_name="corral", message="%(prog)s %(version)s")
-def corral(debug: bool) -> None:
+def corral() -> None:
     """Find clusters, and set aside the rows that fit nowhere."""
 
 
-corral.add_command(demo)
+corral.params.append(debug_option())

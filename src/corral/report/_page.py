@@ -1,16 +1,43 @@
 """From a summary to one self-contained HTML page."""
 
+import base64
+import functools
+import hashlib
 from collections.abc import Mapping
+from importlib.resources import files
 from typing import Any
 
-from corral.report._charts import history_chart, score_chart
+from corral.report._charts import (
+    draw_agreement,
+    draw_map,
+    history_chart,
+    score_chart,
+)
+from corral.report._words import say_share, say_spreads
 
 # A page lists at most this many clusters, the largest first.
 _MAX_CLUSTERS = 50
 
+# In the order in which they stand in the page.
+_SCRIPTS = ("table.js", "map.js", "start.js")
+
+# What the script of the map needs.
+_MAP_KEYS = (
+    "rows",
+    "ids",
+    "x",
+    "y",
+    "labels",
+    "nearest_labels",
+    "scores",
+    "names",
+    "reasons",
+    "is_category",
+)
+
 
 def to_html(summary: Mapping[str, Any]) -> str:
-    """Write a summary as an HTML page that needs no other file and no script.
+    """Write a summary as an HTML page that needs no other file.
 
     Parameters
     ----------
@@ -22,30 +49,84 @@ def to_html(summary: Mapping[str, Any]) -> str:
     html : str
     """
     clusters = sorted(summary["clusters"], key=lambda cluster: -cluster["size"])
-    scores = summary["scores"]
+    scores, row_map, agreement = (
+        summary[key] for key in ("scores", "map", "agreement")
+    )
+    history = summary["objective_history"]
+    script = _script()
     return (
         _environment()
         .get_template("page.html")
         .render(
             **summary,
+            policy=_policy(script),
+            style=_read("style.css"),
+            script=script,
             listed_clusters=clusters[:_MAX_CLUSTERS],
             with_features=any(cluster["features"] for cluster in clusters),
+            with_reasons=any(row["reasons"] for row in summary["strangest"]),
+            with_values=any(row["values"] for row in summary["strangest"]),
+            are_numbered=all(
+                row["id"] == str(row["row"]) for row in summary["strangest"]
+            ),
+            with_disagreement=any(
+                row["disagreement"] is not None for row in summary["strangest"]
+            ),
+            map_drawing=None if row_map is None else draw_map(row_map),
+            map_data=_map_data(summary),
+            heat=None if agreement is None else draw_agreement(agreement),
             score_chart=score_chart(
                 scores["ranks"], scores["values"], summary["run"]["n_outliers"]
             ),
-            history_chart=history_chart(summary["objective_history"]),
+            history_chart=history_chart(history) if history else None,
         )
+    )
+
+
+def _map_data(summary: Mapping[str, Any]) -> dict[str, Any] | None:
+    row_map = summary["map"]
+    if row_map is None:
+        return None
+    data = {key: row_map[key] for key in _MAP_KEYS}
+    return {**data, "has_clusters": bool(summary["clusters"])}
+
+
+def _read(name: str) -> str:
+    return files("corral.report").joinpath("static", name).read_text("utf-8")
+
+
+def _script() -> str:
+    """Return the scripts as one that leaves no name behind."""
+    body = "\n".join(map(_read, _SCRIPTS))
+    return f'(() => {{\n"use strict";\n{body}}})();'
+
+
+def _policy(script: str) -> str:
+    """Return what the page may load: nothing but its own style and this script."""
+    digest = hashlib.sha256(script.encode()).digest()
+    return (
+        "default-src 'none'; style-src 'unsafe-inline'; "
+        f"script-src 'sha256-{base64.b64encode(digest).decode()}'; "
+        "base-uri 'none'; form-action 'none'"
     )
 
 
 def _environment():
     try:
-        import jinja2
+        import jinja2  # noqa: F401
     except ImportError as error:
         raise ImportError(
             "The HTML report needs jinja2. "
             'Install it with: pip install "corral[report]"'
         ) from error
+    return _make_environment()
+
+
+@functools.cache
+def _make_environment():
+    """Return what knows the templates; it keeps those that it has read."""
+    import jinja2
+
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("corral.report"),
         autoescape=True,
@@ -53,8 +134,17 @@ def _environment():
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    # The filter tojson writes <, >, & and ' so that no script or tag can end early.
+    environment.policies["json.dumps_kwargs"] = {
+        "separators": (",", ":"),
+        "allow_nan": False,
+    }
     environment.filters.update(
-        counted=_counted, number=_number, percent=_percent, signed=_signed
+        counted=_counted,
+        number=_number,
+        percent=say_share,
+        figure=_figure,
+        spreads=say_spreads,
     )
     return environment
 
@@ -64,6 +154,7 @@ def _counted(count: int, noun: str) -> str:
 
 
 def _number(value: float) -> str:
+    """Return a number with four digits that count, for columns of numbers."""
     if isinstance(value, int):
         return f"{value:,}"
     if 1e3 <= abs(value) < 1e12:
@@ -71,9 +162,8 @@ def _number(value: float) -> str:
     return f"{value:#.4g}"
 
 
-def _percent(share: float) -> str:
-    return "under 0.1%" if 0 < share < 0.001 else f"{share:.1%}"
-
-
-def _signed(value: float) -> str:
-    return f"{value:+.1f}".replace("-", "\N{MINUS SIGN}")
+def _figure(value: float) -> str:
+    """Return a number with three digits that count and no empty ones, for sentences."""
+    if 1e3 <= abs(value) < 1e12:
+        return f"{value:,.0f}".replace("-", "\N{MINUS SIGN}")
+    return f"{value:.3g}".replace("-", "\N{MINUS SIGN}")

@@ -1,173 +1,266 @@
-"""From a fitted estimator to a plain dict: what a report says, without how it looks.
+"""From a fitted estimator to a plain dict: what a report says, without how it looks."""
 
-The classes below are the schema. A summary holds only dicts, lists, strings, numbers,
-True, False and None, so that JSON gives back what it was given.
-"""
+from collections.abc import Sequence
 
-import platform
-import reprlib
-from typing import Any, TypedDict
-
+import narwhals.stable.v1 as nw
 import numpy as np
-import scipy
-import sklearn
-from sklearn.utils.validation import check_is_fitted
+from scipy import sparse
 
-from corral import __version__
-from corral.report._features import Difference, Features, read_features
+from corral._consensus import take_rows
+from corral.report._agreement import describe_agreement
+from corral.report._clusters import count_categories, describe_clusters, profile_rows
+from corral.report._map import choose_rows, part_ties, place, project
+from corral.report._outcome import Outcome, read_outcome, unwrap
+from corral.report._reasons import Apart, Wording, find_apart
+from corral.report._reproduce import (
+    has_seed,
+    list_settings,
+    list_versions,
+    write_python,
+)
+from corral.report._rows import Rows, read_rows
+from corral.report._schema import Reason, RowMap, Run, Scores, StrangeRow, Summary
+from corral.report._words import clip, show_value
 
 # The score curve is drawn through at most about this many ranks.
 _MAX_CURVE_POINTS = 300
 
+# So many of a row's own values are listed, and so many reasons on the map.
+_MAX_VALUES = 30
+_MAP_REASONS = 3
 
-class Run(TypedDict):
-    """The run in single numbers."""
+# Longer lines of Python and commands are cut.
+_MAX_LINE = 4000
 
-    n_samples: int
-    n_features: int | None  # None where the fit had no numeric features
-    n_clusters: int
-    n_outliers: int
-    n_partitions: int
-    n_codes: int
-    n_iter: int
-    objective: float
-
-
-class Cluster(TypedDict):
-    """One cluster, without the rows that were set aside."""
-
-    label: int
-    size: int
-    share: float  # of all rows
-    features: list[Difference]  # against the mean of all rows; empty without X
-
-
-class Scores(TypedDict):
-    """The outlier scores from high to low; only some ranks where rows are many."""
-
-    ranks: list[int]  # from 1
-    values: list[float]
-    cut: float | None  # rows with a higher score are outliers; None where none are
-
-
-class StrangeRow(TypedDict):
-    """One of the rows with the highest scores."""
-
-    row: int  # from 0
-    score: float
-    is_outlier: bool
-    nearest_label: int
-    features: list[Difference]  # against the nearest cluster; empty without X
-
-
-class Summary(TypedDict):
-    """All that a report says."""
-
-    run: Run
-    clusters: list[Cluster]  # by label
-    scores: Scores
-    strangest: list[StrangeRow]  # strangest first
-    objective_history: list[float]  # one value per iteration
-    settings: dict[str, Any]  # the parameters; strings where JSON has no such value
-    versions: dict[str, str]
+# Wide rows are compared with their clusters only as long as these are no more cells.
+_MAX_CELLS = 2**24
 
 
 def summarize(
-    estimator, X=None, *, feature_names=None, n_strangest: int = 20
+    estimator,
+    X=None,
+    *,
+    feature_names: Sequence[str] | None = None,
+    ids: Sequence[str] | None = None,
+    values=None,
+    command: str | None = None,
+    python: str | None = None,
+    is_training: bool = True,
+    n_strangest: int = 200,
+    extra_partitions=None,
 ) -> Summary:
     """Collect what a report says about a fitted estimator.
 
     Parameters
     ----------
-    estimator : COR
-        Fitted. Of a CORDetector, give the ``estimator_``.
+    estimator : COR, or any method of :func:`corral.all_methods`
+        Fitted. What a method cannot tell is left out.
     X : array-like, sparse matrix or data frame of shape (n_samples, n_features), \
             default=None
-        The rows of the fit. With them the summary tells which features make a cluster
-        different, and which set a strange row apart. Columns of categories are left
-        out.
+        The rows as they were given to the estimator. With them the summary tells what
+        makes a cluster different and what sets a strange row apart, and has a map.
     feature_names : sequence of str, default=None
         Names for the columns of X. None takes the names seen in the fit, or those of
         a data frame, or else numbers the columns.
-    n_strangest : int, default=20
+    ids : sequence of str, default=None
+        What the user calls the rows. None numbers them from 0.
+    values : data frame, default=None
+        The user's own values of the same rows, where X was encoded or scaled; any data
+        frame that narwhals knows. A sparse matrix is as good as None.
+    command : str, default=None
+        The command that made the result, to be shown.
+    python : str, default=None
+        The line of Python that made the result. None writes that of the estimator.
+    is_training : bool, default=True
+        Whether the rows are those of the fit. Others are judged anew by ``predict``
+        and ``score_samples``.
+    n_strangest : int, default=200
         How many of the rows with the highest scores to describe.
+    extra_partitions : array-like of shape (n_samples, n_extra), default=None
+        Labels that were given to ``fit`` along with X. Without them, the agreement of
+        the partitions is left out.
 
     Returns
     -------
     summary : dict
-        Ready for JSON. Its keys are described at the top of this function's module.
+        Ready for JSON. Its keys are described in ``corral.report._schema``.
     """
-    check_is_fitted(estimator, "labels_")
     if n_strangest < 0:
         raise ValueError(f"n_strangest={n_strangest} should be 0 or more.")
-    features = None
+    inner = unwrap(estimator)
+    outcome = read_outcome(inner, X, is_training=is_training)
+    names = RowNames(ids, values, outcome.n_samples)
+    strange = outcome.order[:n_strangest]
+    drawn = choose_rows(outcome, n_strangest)
+    rows, profile, reasons, agreement = None, None, None, None
     if X is not None:
-        if feature_names is None:
-            feature_names = getattr(estimator, "feature_names_in_", None)
-        features = read_features(
-            X,
-            estimator.labels_,
-            estimator.n_clusters,
-            names=feature_names,
-            categorical_features=estimator.categorical_features,
+        rows = _read(inner, X, feature_names, outcome)
+        profile = profile_rows(inner, rows, outcome, is_training=is_training)
+        asked = np.union1d(strange, drawn[: _MAX_CELLS // max(len(rows.names), 1)])
+        apart = find_apart(
+            inner, X, rows, asked, outcome, profile, extra_partitions=extra_partitions
         )
+        reasons = _Reasons(rows, outcome, asked, apart, names.values)
+        agreement = describe_agreement(
+            inner, X, outcome, extra_partitions=extra_partitions
+        )
+    history = np.asarray(getattr(inner, "objective_history_", []), dtype=np.float64)
     return {
-        "run": _run(estimator),
-        "clusters": _clusters(estimator, features),
-        "scores": _scores(estimator),
-        "strangest": _strangest(estimator, features, n_strangest),
-        "objective_history": np.asarray(estimator.objective_history_).tolist(),
-        "settings": {
-            name: _plain(value)
-            for name, value in sorted(estimator.get_params(deep=False).items())
-        },
-        "versions": {
-            "corral": __version__,
-            "numpy": np.__version__,
-            "python": platform.python_version(),
-            "scikit-learn": sklearn.__version__,
-            "scipy": scipy.__version__,
-        },
+        "run": _run(inner, outcome, rows, is_training),
+        "clusters": describe_clusters(outcome, rows, profile, names.values),
+        "map": _map(inner, outcome, rows, drawn, names, reasons),
+        "scores": _scores(outcome),
+        "strangest": _strangest(outcome, strange, names, reasons),
+        "agreement": agreement,
+        "objective_history": history.tolist(),
+        "settings": list_settings(inner),
+        "versions": list_versions(),
+        "python": clip(python or write_python(estimator), _MAX_LINE),
+        "command": None if command is None else clip(command, _MAX_LINE),
+        "is_seeded": has_seed(estimator),
     }
 
 
-def _run(estimator) -> Run:
-    # A fit on partitions has no centres, and its columns are no features.
-    has_features = hasattr(estimator, "cluster_centers_")
+def _read(estimator, X, feature_names, outcome: Outcome) -> Rows:
+    if feature_names is None:
+        feature_names = getattr(estimator, "feature_names_in_", None)
+    rows = read_rows(
+        X,
+        names=feature_names,
+        categorical_features=getattr(estimator, "categorical_features", None),
+        are_labels=getattr(estimator, "_is_precomputed", False),
+    )
+    if rows.n_samples != outcome.n_samples:
+        raise ValueError(
+            f"X has {rows.n_samples} rows but the estimator was fitted on "
+            f"{outcome.n_samples}. Give the rows of the fit, or is_training=False."
+        )
+    return rows
+
+
+class RowNames:
+    """What the user calls the rows, and what they hold.
+
+    Attributes
+    ----------
+    values : narwhals data frame or None
+    """
+
+    def __init__(self, ids, values, n_samples: int) -> None:
+        self.values = None
+        # A sparse matrix has no values that a user would know.
+        if values is not None and not sparse.issparse(values):
+            self.values = nw.from_native(values, eager_only=True)
+        self._ids = ids
+        for name, given in (("ids", ids), ("values", self.values)):
+            if given is not None and len(given) != n_samples:
+                raise ValueError(
+                    f"{name} has {len(given)} entries but there are {n_samples} rows."
+                )
+
+    def ids_of(self, rows: np.ndarray) -> list[str]:
+        """Return the ids of some rows."""
+        if self._ids is None:
+            return [str(row) for row in rows.tolist()]
+        return [clip(self._ids[row]) for row in rows.tolist()]
+
+    def values_of(self, rows: np.ndarray) -> list[dict[str, str]]:
+        """Return the values of some rows as short texts, by column."""
+        if self.values is None:
+            return [{} for _ in rows]
+        some = self.values.select(self.values.columns[:_MAX_VALUES])
+        native = take_rows(some.to_native(), rows)
+        names = [clip(name) for name in some.columns]
+        return [
+            dict(zip(names, map(show_value, cells), strict=True))
+            for cells in nw.from_native(native, eager_only=True).rows()
+        ]
+
+
+class _Reasons:
+    """What sets the rows apart that were asked for, by row."""
+
+    def __init__(
+        self,
+        rows: Rows,
+        outcome: Outcome,
+        asked: np.ndarray,
+        apart: Apart,
+        values: nw.DataFrame | None,
+    ) -> None:
+        whole = "its cluster" if outcome.n_clusters else "the other rows"
+        counts = count_categories(rows, outcome)
+        self._words = Wording(rows, counts, whole, ~outcome.is_outlier, values)
+        self._outcome = outcome
+        self._place = {row: j for j, row in enumerate(asked.tolist())}
+        self._apart = apart
+
+    def kept(self, row: int) -> list[tuple[str, float]]:
+        """Return the columns of a row that are worth a word."""
+        j = self._place.get(row)
+        if j is None:
+            return []
+        return self._words.keep(
+            row,
+            int(self._outcome.nearest[row]),
+            self._apart.names[j],
+            self._apart.differences[j],
+        )
+
+    def in_words(self, row: int) -> list[Reason]:
+        """Return the reasons of a row."""
+        nearest = int(self._outcome.nearest[row])
+        return self._words.reasons(row, nearest, self.kept(row))
+
+    def disagreement(self, row: int) -> float | None:
+        """Return the share of the partitions that disagree; None if unknown."""
+        if self._apart.disagreement is None:
+            return None
+        return float(self._apart.disagreement[self._place[row]])
+
+    def is_number(self, name: str) -> bool:
+        """Return whether a name is that of a column of numbers."""
+        return self._words.is_number(name)
+
+
+def _run(estimator, outcome: Outcome, rows: Rows | None, is_training: bool) -> Run:
+    has_features = not getattr(estimator, "_is_precomputed", False)
     return {
-        "n_samples": len(estimator.labels_),
+        "method": type(estimator).__name__,
+        "kind": "joint" if outcome.n_clusters else "detector",
+        "is_training": is_training,
+        "n_samples": outcome.n_samples,
         "n_features": int(estimator.n_features_in_) if has_features else None,
-        "n_clusters": int(estimator.n_clusters),
-        "n_outliers": int(estimator.n_outliers_),
-        "n_partitions": int(estimator.n_partitions_),
-        "n_codes": int(estimator.n_codes_),
-        "n_iter": int(estimator.n_iter_),
-        "objective": float(estimator.objective_),
+        "n_clusters": outcome.n_clusters,
+        "n_outliers": int(outcome.is_outlier.sum()),
+        "n_partitions": _whole(estimator, "n_partitions_"),
+        "n_codes": _whole(estimator, "n_codes_"),
+        "n_iter": _whole(estimator, "n_iter_"),
+        "objective": _finite(getattr(estimator, "objective_", None)),
+        "n_missing": {
+            clip(name): count
+            for name, count in (rows.count_missing() if rows else {}).items()
+        },
     }
 
 
-def _clusters(estimator, features: Features | None) -> list[Cluster]:
-    labels = estimator.labels_
-    sizes = np.bincount(labels[labels >= 0], minlength=estimator.n_clusters)
-    return [
-        {
-            "label": label,
-            "size": size,
-            "share": size / len(labels),
-            "features": [] if features is None else features.of_cluster(label),
-        }
-        for label, size in enumerate(sizes.tolist())
-    ]
+def _whole(estimator, name: str) -> int | None:
+    value = getattr(estimator, name, None)
+    return None if value is None else int(value)
 
 
-def _scores(estimator) -> Scores:
-    scores = np.sort(estimator.outlier_scores_)[::-1]
-    n_outliers = int(estimator.n_outliers_)
+def _finite(value) -> float | None:
+    return float(value) if value is not None and np.isfinite(value) else None
+
+
+def _scores(outcome: Outcome) -> Scores:
+    scores = np.sort(outcome.scores)[::-1]
+    n_outliers = int(outcome.is_outlier.sum())
     ranks = _curve_ranks(len(scores), n_outliers)
     return {
         "ranks": ranks.tolist(),
         "values": scores[ranks - 1].tolist(),
-        "cut": -float(estimator.offset_) if n_outliers else None,
+        "cut": outcome.cut if n_outliers else None,
     }
 
 
@@ -181,28 +274,63 @@ def _curve_ranks(n_samples: int, n_outliers: int) -> np.ndarray:
 
 
 def _strangest(
-    estimator, features: Features | None, n_strangest: int
+    outcome: Outcome, strange: np.ndarray, names: RowNames, reasons: _Reasons | None
 ) -> list[StrangeRow]:
-    is_outlier = estimator.labels_ == -1
-    # Among equal scores the outliers come first, then the earlier rows.
-    order = np.lexsort((~is_outlier, -estimator.outlier_scores_))
+    ids, values = names.ids_of(strange), names.values_of(strange)
     return [
         {
             "row": row,
-            "score": float(estimator.outlier_scores_[row]),
-            "is_outlier": bool(is_outlier[row]),
-            "nearest_label": (nearest := int(estimator.nearest_labels_[row])),
-            "features": [] if features is None else features.of_row(row, nearest),
+            "id": ids[j],
+            "score": float(outcome.scores[row]),
+            "is_outlier": bool(outcome.labels[row] == -1),
+            "nearest_label": int(outcome.nearest[row]),
+            "disagreement": None if reasons is None else reasons.disagreement(row),
+            "reasons": [] if reasons is None else reasons.in_words(row),
+            "values": values[j],
         }
-        for row in order[:n_strangest].tolist()
+        for j, row in enumerate(strange.tolist())
     ]
 
 
-def _plain(value) -> Any:
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, float) and not np.isfinite(value):
-        return repr(value)
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
-    return reprlib.repr(value)
+def _map(
+    estimator,
+    outcome: Outcome,
+    rows: Rows | None,
+    drawn: np.ndarray,
+    names: RowNames,
+    reasons: _Reasons | None,
+) -> RowMap | None:
+    if rows is None or reasons is None:
+        return None
+    is_kept = ~outcome.is_outlier[drawn]
+    projection = project(
+        rows.take(drawn),
+        is_kept,
+        outcome.scores[drawn],
+        use_directions=getattr(estimator, "metric", None) == "cosine",
+    )
+    if projection is None:
+        return None
+    points, is_shifted = part_ties(place(projection.points, is_kept).round(4))
+    points = points.round(4)
+    kept = [reasons.kept(row)[:_MAP_REASONS] for row in drawn.tolist()]
+    columns = list(dict.fromkeys(name for row in kept for name, _ in row))
+    places = {name: j for j, name in enumerate(columns)}
+    return {
+        "axes": projection.axes,
+        "variance": projection.variance,
+        "is_shifted": is_shifted,
+        "rows": drawn.tolist(),
+        "ids": names.ids_of(drawn),
+        "x": points[:, 0].tolist(),
+        "y": points[:, 1].tolist(),
+        "labels": outcome.labels[drawn].tolist(),
+        "nearest_labels": outcome.nearest[drawn].tolist(),
+        "scores": [float(f"{score:.5g}") for score in outcome.scores[drawn].tolist()],
+        "names": [clip(name) for name in columns],
+        "reasons": [
+            [number for name, size in row for number in (places[name], round(size, 1))]
+            for row in kept
+        ],
+        "is_category": [not reasons.is_number(name) for name in columns],
+    }

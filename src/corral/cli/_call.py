@@ -1,0 +1,49 @@
+"""The call of a command, written so that it can be repeated."""
+
+import shlex
+from typing import Any
+
+import click
+from click.core import ParameterSource
+
+from corral.cli._names import Names, join_names
+
+# What the user said, as against defaults.
+_SAID = (ParameterSource.COMMANDLINE, ParameterSource.DEFAULT_MAP)
+
+# They change how a call looks, not what it finds.
+_LEFT_OUT = {"show"}
+
+
+def command_line(ctx: click.Context) -> str:
+    """Return the command line with all options said, in a file or not.
+
+    Parameters
+    ----------
+    ctx : click.Context
+
+    Returns
+    -------
+    line : str
+    """
+    words = ctx.command_path.split()
+    for param in ctx.command.params:
+        name = str(param.name)
+        is_said = ctx.get_parameter_source(name) in _SAID
+        if is_said and name in ctx.params and name not in _LEFT_OUT:
+            words += _words(param, ctx.params[name])
+    return shlex.join(words)
+
+
+def _words(param: click.Parameter, value: Any) -> list[str]:
+    if isinstance(param, click.Argument):
+        return list(map(str, value)) if param.nargs == -1 else [str(value)]
+    option = max(param.opts, key=len)
+    if getattr(param, "is_flag", False):
+        if value:
+            return [option]
+        return [max(param.secondary_opts, key=len)] if param.secondary_opts else []
+    if isinstance(param.type, Names):
+        return [option, join_names(value)]
+    values = value if isinstance(value, list | tuple) else [value]
+    return [word for each in values for word in (option, str(each))]

@@ -1,0 +1,104 @@
+"""``corral compare``: several methods side by side."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from corral.cli._bar import progress
+from corral.cli._config import config_option
+from corral.cli._errors import Failure
+from corral.cli._files import check_outputs, print_json
+from corral.cli._methods import MethodName
+from corral.cli._names import Names, flatten
+from corral.cli._options import (
+    INPUT,
+    OUTPUT,
+    json_option,
+    method_options,
+    method_settings,
+    progress_option,
+    table_options,
+    table_settings,
+)
+
+
+def _check_methods(
+    ctx: click.Context, param: click.Parameter, values: tuple[list[str], ...]
+) -> list[str]:
+    """Return the names of the methods, each once."""
+    names = flatten(ctx, param, values) or []
+    if not names:
+        raise click.UsageError("Name at least one method with --methods.", ctx)
+    known = [MethodName().convert(name, param, ctx) for name in names]
+    return list(dict.fromkeys(known))
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  corral compare data.csv --methods cor,kmeans--,lof --n-clusters 5 --n-outliers 20
+  corral compare data.csv --methods cor,iforest --contamination 0.02 --json
+"""
+)
+@click.argument("data", type=INPUT)
+@click.option(
+    "--methods",
+    type=Names(),
+    multiple=True,
+    callback=_check_methods,
+    default=["cor,kmeans--,lof,iforest"],
+    show_default=True,
+    help="Methods of the package, parted by commas. May be repeated.",
+)
+@method_options
+@table_options
+@click.option(
+    "--labels", type=OUTPUT, help="File for the labels, with a column per method."
+)
+@config_option()
+@json_option
+@progress_option
+@click.pass_context
+def compare(
+    ctx: click.Context,
+    data: str,
+    methods: list[str],
+    labels: Path | None,
+    as_json: bool,
+    show: bool | None,
+    form: str | None,
+    **options: Any,
+) -> None:
+    """Try several methods side by side.
+
+    DATA is a table as for "corral fit"; "-" is standard input. Shown are the time that
+    each method takes, its clusters, how many rows it sets aside, and how well the
+    methods agree on them: the Jaccard index of two sets of outliers is the share of
+    their rows that are in both.
+
+    Options count for the methods that have them: some find the number of clusters or
+    of outliers by themselves.
+    """
+    check_outputs({"--labels": labels}, [data])
+    settings = method_settings(ctx, options)
+    with progress(show) as bar:
+        bar.stage("starting")
+        from corral.cli._side_by_side import fit_all, in_words
+        from corral.cli._work import read
+        from corral.tables import write_rows
+
+        table = read(data, form, bar)
+        found = fit_all(table, methods, settings, table_settings(options), bar)
+        if labels is not None and found.columns:
+            write_rows(labels, found.columns)
+
+    failed = found.facts["failed"]
+    if as_json:
+        print_json(found.facts)
+    elif len(failed) < len(methods):
+        click.echo(in_words(found.facts, labels))
+    if failed:
+        # What the others found is shown all the same.
+        reasons = " ".join(f"{name}: {reason}" for name, reason in failed.items())
+        raise Failure(f"{len(failed)} of {len(methods)} methods failed. {reasons}")

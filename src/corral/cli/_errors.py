@@ -1,0 +1,186 @@
+"""Errors as one sentence: what the user did, what it should be, what to do."""
+
+import sys
+import traceback
+import warnings
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from difflib import get_close_matches
+
+import click
+
+# What the exit codes mean; the reference page prints them.
+EXIT_CODES = {
+    0: "All went well.",
+    1: "The reader of the output has gone, or corral itself is at fault.",
+    2: "The command line, a file or the data cannot be used; the message says why.",
+    130: "Stopped by Ctrl-C. No file is half-written.",
+}
+
+# What the library raises where the request or the data is at fault.
+_EXPECTED = (EOFError, ImportError, MemoryError, OSError, ValueError)
+
+# The search for near names compares every letter; and a longer list helps nobody.
+_MOST_SEARCHED = 2000
+_MOST_TOLD = 50
+
+
+class Failure(click.ClickException):
+    """One sentence for the user, and the traceback if it was asked for.
+
+    Parameters
+    ----------
+    message : str
+    debug : bool, default=False
+        Whether to show the traceback of the error behind it.
+    """
+
+    exit_code = 2
+
+    def __init__(self, message: str, *, debug: bool = False):
+        super().__init__(message)
+        self.debug = debug
+
+    def show(self, file=None) -> None:
+        """Write the sentence to standard error."""
+        if self.debug and self.__cause__ is not None:
+            click.echo("".join(traceback.format_exception(self.__cause__)), err=True)
+        super().show(file)
+
+
+class Fault(Failure):
+    """An error that is not the user's."""
+
+    exit_code = 1
+
+
+class Interrupted(click.ClickException):
+    """Ctrl-C, said in one line."""
+
+    exit_code = 130
+
+    def show(self, file=None) -> None:
+        """Write the line to standard error."""
+        # A terminal has echoed ^C, and the cursor stands behind it.
+        start = "\n" if sys.stderr.isatty() else ""
+        click.echo(start + self.format_message(), err=True)
+
+
+@contextmanager
+def as_sentences(ctx: click.Context) -> Iterator[None]:
+    """Turn what goes wrong inside into a sentence and an exit code.
+
+    Parameters
+    ----------
+    ctx : click.Context
+        Knows whether --debug was given, before or after the command.
+    """
+    try:
+        with _plain_warnings():
+            yield
+    except (click.exceptions.NoArgsIsHelpError, BrokenPipeError):
+        # Help is no error; and where the reader has gone, click ends quietly.
+        raise
+    except click.UsageError as error:
+        raise Failure(_usage(error)) from error
+    except KeyboardInterrupt as error:
+        raise Interrupted("Stopped. No file is half-written.") from error
+    except (click.ClickException, click.Abort, click.exceptions.Exit):
+        raise
+    except Exception as error:
+        kind = Failure if isinstance(error, _EXPECTED) else Fault
+        raise kind(sentence(error), debug=wants_traceback(ctx)) from error
+
+
+def sentence(error: Exception) -> str:
+    """Return an error as one line.
+
+    Parameters
+    ----------
+    error : Exception
+
+    Returns
+    -------
+    text : str
+    """
+    if isinstance(error, OSError) and error.strerror and error.filename:
+        return f"'{error.filename}' cannot be used: {error.strerror}."
+    text = " ".join(str(error).split())
+    if isinstance(error, MemoryError):
+        return f"The memory is too small. {text}".rstrip()
+    if isinstance(error, _EXPECTED) and text:
+        return text
+    return (
+        f"corral met an error it does not expect, {type(error).__name__}: {text}. Run "
+        "again with --debug and report what it shows."
+    )
+
+
+def near_names(name: str, known: Iterable[str]) -> str:
+    """Return a hint that names what was probably meant, or all that is known.
+
+    Parameters
+    ----------
+    name : str
+    known : iterable of str
+
+    Returns
+    -------
+    hint : str
+        A sentence; empty where too much is known to be searched or told.
+    """
+    names = list(known)
+    if len(names) > _MOST_SEARCHED:
+        return ""
+    # Of names that differ in case alone, the first.
+    lower = {each.lower(): each for each in reversed(names)}
+    near = get_close_matches(name.lower(), lower, n=3, cutoff=0.5)
+    if near:
+        return f"Did you mean {' or '.join(repr(lower[each]) for each in near)}?"
+    return f"Choose one of {', '.join(names)}." if len(names) <= _MOST_TOLD else ""
+
+
+def set_debug(ctx: click.Context, _: click.Parameter, value: bool) -> None:
+    """Remember --debug for all commands of this call.
+
+    Parameters
+    ----------
+    ctx : click.Context
+    value : bool
+    """
+    if value:
+        ctx.meta["corral.debug"] = True
+
+
+def wants_traceback(ctx: click.Context) -> bool:
+    """Return whether --debug was given.
+
+    Parameters
+    ----------
+    ctx : click.Context
+
+    Returns
+    -------
+    debug : bool
+    """
+    return bool(ctx.meta.get("corral.debug"))
+
+
+def _usage(error: click.UsageError) -> str:
+    message = " ".join(error.format_message().split())
+    if message[-1] not in ".?":
+        message += "."
+    place = error.ctx.command_path if error.ctx else "corral"
+    return f"{message} See: {place} --help"
+
+
+@contextmanager
+def _plain_warnings() -> Iterator[None]:
+    """Show warnings as sentences, without the line of code that gave them."""
+
+    def show(message, category, filename, lineno, file=None, line=None):
+        click.echo(f"Warning: {' '.join(str(message).split())}", err=True)
+
+    with warnings.catch_warnings():
+        warnings.showwarning = show
+        yield

@@ -1,0 +1,138 @@
+"""``corral fit``: clusters and outliers of a file."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from corral.cli._bar import progress
+from corral.cli._call import command_line
+from corral.cli._config import config_option
+from corral.cli._files import (
+    check_extras,
+    check_outputs,
+    print_json,
+    print_rows,
+    write_text,
+)
+from corral.cli._methods import MethodName, make_method
+from corral.cli._options import (
+    INPUT,
+    OUTPUT,
+    json_option,
+    labels_option,
+    method_options,
+    method_settings,
+    progress_option,
+    table_options,
+    table_settings,
+)
+from corral.cli._text import fact
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  corral fit data.csv --n-clusters 5 --n-outliers 20
+  corral fit data.parquet --n-clusters 5 --contamination 0.02 \\
+      --id-column name --exclude comment,date \\
+      --labels labels.csv --report report.html --model model.skops
+  corral fit words.npz --tfidf --n-clusters 10 --labels labels.parquet
+  corral fit data.csv --method lof --n-outliers 20
+  corral fit data.csv --config corral.toml --seed 1
+  zcat data.csv.gz | corral fit - --n-clusters 5 > labels.csv
+"""
+)
+@click.argument("data", type=INPUT)
+@method_options
+@click.option(
+    "--method",
+    type=MethodName(),
+    default="cor",
+    show_default=True,
+    help="Any method of the package, such as kmeans--, lof or iforest.",
+)
+@table_options
+@labels_option
+@click.option("--report", type=OUTPUT, help="File for the report, a page of HTML.")
+@click.option(
+    "--model", type=OUTPUT, help="File for the model, which predicts and explains."
+)
+@config_option()
+@json_option
+@progress_option
+@click.pass_context
+def fit(
+    ctx: click.Context,
+    data: str,
+    method: str,
+    labels: Path | None,
+    report: Path | None,
+    model: Path | None,
+    as_json: bool,
+    show: bool | None,
+    form: str | None,
+    **options: Any,
+) -> None:
+    """Find clusters and outliers in a file.
+
+    DATA is a table: CSV, TSV, Parquet, Arrow, NPY, NPZ, ARFF or Matrix Market, packed
+    by gzip or zstd or not; "-" is standard input. Numbers, dates and booleans are
+    used as numbers, and columns of categories join as partitions of their own.
+
+    Without --labels, the labels go to standard output and the summary to standard
+    error. Label -1 is an outlier.
+    """
+    outputs = {"labels": labels, "report": report, "model": model}
+    check_outputs({f"--{name}": path for name, path in outputs.items()}, [data])
+    check_extras(report=report is not None, model=model is not None)
+    settings = method_settings(ctx, options)
+    with progress(show) as bar:
+        bar.stage("starting")
+        from corral.cli._work import fit_table, make_page, read
+        from corral.tables import write_rows
+
+        estimator = make_method(method, settings, tfidf=options["tfidf"])
+        table = read(data, form, bar)
+        fitted = fit_table(table, estimator, table_settings(options), bar)
+        page = make_page(fitted, data, command_line(ctx), bar) if report else ""
+        # All is known before the first file is written.
+        bar.stage("writing")
+        if model is not None:
+            from corral import persist
+
+            persist.save(fitted.model, model)
+        if labels is not None:
+            write_rows(labels, fitted.columns)
+        if report is not None:
+            write_text(report, page)
+
+    files = {name: str(path) for name, path in outputs.items() if path}
+    facts = {"method": method, "seed": options["seed"], **fitted.facts, "files": files}
+    if as_json:
+        print_json(facts if labels else facts | {"labels": fitted.columns})
+        return
+    click.echo(fit_words(facts), err=labels is None)
+    if labels is None:
+        print_rows(fitted.columns)
+
+
+def fit_words(facts: dict[str, Any]) -> str:
+    """Return the summary of a fit.
+
+    Parameters
+    ----------
+    facts : dict
+
+    Returns
+    -------
+    text : str
+    """
+    from corral.cli._findings import label_words, table_words
+
+    lines = table_words(facts)
+    how = f"by {facts['method']}, seed {facts['seed']}"
+    lines.append(fact("fit", f"{facts['seconds']:.1f} seconds {how}"))
+    lines += label_words(facts)
+    lines += [fact(name, path) for name, path in facts["files"].items()]
+    return "\n".join(lines)

@@ -1,0 +1,54 @@
+"""Lists of names on the command line."""
+
+import csv
+import io
+
+import click
+
+
+class Names(click.ParamType):
+    """Names parted by commas; one with a comma in it stands in double quotes."""
+
+    name = "names"
+
+    def convert(self, value, param, ctx) -> list[str]:
+        """Return the names."""
+        if isinstance(value, list):
+            return value
+        names = next(csv.reader([value], skipinitialspace=True), [])
+        return [each for each in map(str.strip, names) if each]
+
+
+def join_names(names: list[str]) -> str:
+    """Return names as the command line takes them.
+
+    Parameters
+    ----------
+    names : list of str
+
+    Returns
+    -------
+    text : str
+    """
+    text = io.StringIO()
+    csv.writer(text, lineterminator="").writerow(names)
+    return text.getvalue()
+
+
+def flatten(
+    ctx: click.Context, param: click.Parameter, values: tuple[list[str], ...]
+) -> list[str] | None:
+    """Return all names of an option that may stand several times, or None.
+
+    Parameters
+    ----------
+    ctx : click.Context
+    param : click.Parameter
+    values : tuple of list of str
+
+    Returns
+    -------
+    names : list of str or None
+        Each once.
+    """
+    return list(dict.fromkeys(name for each in values for name in each)) or None

@@ -1,0 +1,224 @@
+"""Options that several commands share."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from corral.cli._config import from_file
+from corral.cli._methods import option_name
+from corral.cli._names import Names, flatten
+
+# Forms of an input file; the end of its name tells, where it has one.
+FORMATS = ("csv", "tsv", "parquet", "arrow", "npy", "npz", "arff", "mtx")
+
+_MAX_SEED = 2**32 - 1
+
+# Files that are not there are named by whoever reads them, with what is near.
+INPUT = click.Path(allow_dash=True)
+MODEL = click.Path(path_type=Path)
+OUTPUT = click.Path(path_type=Path)
+
+
+def _stack(*decorators: Callable) -> Callable:
+    """Return one decorator for many, whose options stand in this order."""
+
+    def decorate(function):
+        for each in reversed(decorators):
+            function = each(function)
+        return function
+
+    return decorate
+
+
+format_option = click.option(
+    "--format",
+    "form",
+    type=click.Choice(FORMATS),
+    help="Form of the data, if the name of the file does not tell.",
+)
+
+json_option = click.option(
+    "--json",
+    "as_json",
+    is_flag=True,
+    help="Write the result to standard output as JSON, and nothing else.",
+)
+
+progress_option = click.option(
+    "--progress/--no-progress",
+    "show",
+    default=None,
+    show_default="on a terminal",
+    help="Show a progress bar on standard error.",
+)
+
+labels_option = click.option(
+    "--labels",
+    type=OUTPUT,
+    show_default="standard output",
+    help="File for the labels: .csv, .tsv, .csv.gz, .tsv.gz or .parquet.",
+)
+
+table_options = _stack(
+    click.option(
+        "--columns",
+        type=Names(),
+        multiple=True,
+        callback=flatten,
+        help="Use these columns alone. Names parted by commas; may be repeated.",
+    ),
+    click.option(
+        "--exclude",
+        type=Names(),
+        multiple=True,
+        callback=flatten,
+        help="Do not use these columns.",
+    ),
+    click.option(
+        "--id-column",
+        metavar="NAME",
+        show_default="row numbers from 0",
+        help="Column that names the rows.",
+    ),
+    click.option(
+        "--scale",
+        type=click.Choice(["auto", "standard", "robust", "none"]),
+        default="auto",
+        show_default=True,
+        help="How numbers are made comparable.",
+    ),
+    click.option(
+        "--tfidf/--no-tfidf",
+        default=False,
+        help="Split texts into words, or take the numbers for counts of words, and "
+        "weigh rare words more. Implies --metric cosine.",
+    ),
+    format_option,
+)
+
+method_options = _stack(
+    click.option(
+        "--n-clusters",
+        type=click.IntRange(min=1),
+        metavar="K",
+        show_default="8, where the method takes one",
+        help="Number of clusters.",
+    ),
+    click.option(
+        "--n-outliers",
+        type=click.IntRange(min=0),
+        metavar="O",
+        help="Number of rows to set aside.",
+    ),
+    click.option(
+        "--contamination",
+        type=click.FloatRange(0, 1, max_open=True),
+        metavar="SHARE",
+        show_default="0.05",
+        help="Share of the rows to set aside.",
+    ),
+    click.option(
+        "--metric",
+        type=click.Choice(["euclidean", "cosine"]),
+        show_default="the method's own, or cosine with --tfidf",
+        help="Distance between rows.",
+    ),
+    click.option(
+        "--strategy",
+        type=click.Choice(["rps", "rfs"]),
+        show_default="rps",
+        help="What differs between the K-means runs: rps draws the number of "
+        "clusters, rfs the features.",
+    ),
+    click.option(
+        "--n-partitions",
+        type=click.IntRange(min=1),
+        metavar="R",
+        show_default="100",
+        help="Number of K-means runs.",
+    ),
+    click.option(
+        "--seed",
+        type=click.IntRange(min=0, max=_MAX_SEED),
+        default=0,
+        metavar="N",
+        show_default=True,
+        help="Seed of all random choices.",
+    ),
+    click.option(
+        "--jobs",
+        type=click.IntRange(min=1),
+        metavar="N",
+        show_default="all cores",
+        help="Number of threads; results are the same for any.",
+    ),
+)
+
+
+def table_settings(options: dict[str, Any]) -> dict[str, Any]:
+    """Return what ``TableModel`` takes, out of the options of a command.
+
+    Parameters
+    ----------
+    options : dict of str to object
+
+    Returns
+    -------
+    settings : dict of str to object
+    """
+    names = ("columns", "exclude", "id_column", "scale", "tfidf")
+    return {name: options[name] for name in names}
+
+
+def method_settings(ctx: click.Context, options: dict[str, Any]) -> dict[str, Any]:
+    """Return the parameters of a method, out of the options of a command.
+
+    Parameters
+    ----------
+    ctx : click.Context
+    options : dict of str to object
+
+    Returns
+    -------
+    parameters : dict of str to object
+        None where the user said nothing.
+    """
+    names = (
+        "n_clusters",
+        "n_outliers",
+        "contamination",
+        "metric",
+        "strategy",
+        "n_partitions",
+    )
+    settings = {name: options[name] for name in names}
+    choose_one(ctx, settings, "n_outliers", "contamination")
+    return settings | {"random_state": options["seed"], "n_jobs": options["jobs"]}
+
+
+def choose_one(
+    ctx: click.Context, settings: dict[str, Any], one: str, other: str
+) -> None:
+    """Leave at most one of two options; the command line wins over the file.
+
+    Parameters
+    ----------
+    ctx : click.Context
+    settings : dict of str to object
+        Changed in place.
+    one, other : str
+        Names of the parameters.
+    """
+    if settings[one] is None or settings[other] is None:
+        return
+    if from_file(ctx, one) != from_file(ctx, other):
+        settings[one if from_file(ctx, one) else other] = None
+        return
+    raise click.UsageError(
+        f"Set either {option_name(one)} or {option_name(other)}, not both. Got "
+        f"{option_name(one)} {settings[one]} and {option_name(other)} "
+        f"{settings[other]}.",
+        ctx,
+    )

@@ -1,0 +1,183 @@
+"""Why rows are strange, as plain dicts; and the dicts in words."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import narwhals.stable.v1 as nw
+
+from corral.cli._errors import near_names
+from corral.cli._findings import core_of, cut_of
+
+_NUMBERS = (
+    "score",
+    "label",
+    "nearest_label",
+    "label_cost",
+    "rarity_cost",
+    "distance_cost",
+    "disagreement",
+)
+
+# Differences that are told; smaller ones would be shown as 0.0.
+_LEAST = 0.05
+
+
+def explain_rows(
+    model: Any, table: Any, rows: Sequence[int], ids: Sequence[str], n_features: int
+) -> list[dict[str, Any]]:
+    """Return the reasons of some rows of a table.
+
+    Parameters
+    ----------
+    model : TableModel
+        Fitted.
+    table : pyarrow.Table, csr_array or ndarray
+    rows : sequence of int
+        Row numbers.
+    ids : sequence of str
+        Names of rows.
+    n_features : int
+
+    Returns
+    -------
+    reasons : list of dict
+        JSON-ready.
+    """
+    names = model.encoder_.ids(table)
+    chosen = _choose(names, rows, ids)
+    part = table.take(chosen) if hasattr(table, "column_names") else table[chosen]
+    explained = nw.from_native(model.explain(part, n_features=n_features))
+    core = core_of(model)
+    return [
+        {
+            "row": row,
+            "id": names[row],
+            "cut": cut_of(core),
+            "n_partitions": getattr(core, "n_partitions_", None),
+            # Methods without partitions have a score and no costs.
+            **{name: reason[name] for name in _NUMBERS if name in reason},
+            "features": _features(reason, n_features, model.encoder_, part, place),
+        }
+        for place, (row, reason) in enumerate(
+            zip(chosen, explained.rows(named=True), strict=True)
+        )
+    ]
+
+
+def _choose(names: list[str], rows: Sequence[int], ids: Sequence[str]) -> list[int]:
+    """Return row numbers, each once."""
+    wrong = [row for row in rows if row >= len(names)]
+    if wrong:
+        raise ValueError(
+            f"--row {wrong[0]} is not there: the data has {len(names):,} rows, from 0 "
+            f"to {len(names) - 1}."
+        )
+    chosen = list(rows)
+    for name in ids:
+        found = [row for row, each in enumerate(names) if each == name]
+        if not found:
+            hint = near_names(name, names)
+            raise ValueError(f"--id {name!r} is not there. {hint}".rstrip())
+        chosen += found
+    return list(dict.fromkeys(chosen))
+
+
+def _features(
+    reason: dict[str, Any], n_features: int, encoder: Any, part: Any, place: int
+) -> list[dict[str, Any]]:
+    """Return what sets a row apart, with the user's own values."""
+    found = []
+    for rank in range(1, n_features + 1):
+        name = reason[f"feature_{rank}"]
+        if name is None:
+            break
+        column = _column_of(name, encoder)
+        found.append(
+            {
+                "feature": name,
+                "is_category": column != name or name in encoder.categorical_names_,
+                "value": encoder.format_value(column, part, place),
+                "difference": reason[f"difference_{rank}"],
+            }
+        )
+    return found
+
+
+def _column_of(name: str, encoder: Any) -> str:
+    """Return the column of a feature; a category is named "column = value"."""
+    if name in encoder.numeric_names_:
+        return name
+    columns = encoder.categorical_names_
+    return next((each for each in columns if name.startswith(f"{each} = ")), name)
+
+
+def in_words(reason: dict[str, Any]) -> str:
+    """Return the reasons of a row as text.
+
+    Parameters
+    ----------
+    reason : dict
+        Of ``explain_rows``.
+
+    Returns
+    -------
+    text : str
+    """
+    row, name = reason["row"], reason["id"]
+    cluster = reason.get("nearest_label")
+    place = "the rows that are kept" if cluster is None else f"cluster {cluster}"
+    lines = [
+        f"Row {row}" + ("" if name == str(row) else f", {name}"),
+        f"  {_verdict(reason)}",
+    ]
+    if cluster is not None:
+        lines.append(f"  Its nearest cluster is {cluster}{_disagreement(reason)}.")
+    if "label_cost" in reason:
+        lines.append(f"  {_sum(reason)}")
+    told = [each for each in reason["features"] if abs(each["difference"]) >= _LEAST]
+    if told:
+        lines.append(f"  What sets it apart, in spreads of {place}:")
+        width = max(len(each["feature"]) for each in told)
+        lines += [f"    {_feature_words(each, width)}" for each in told]
+    return "\n".join(lines)
+
+
+def _verdict(reason: dict[str, Any]) -> str:
+    score, cut = reason["score"], reason["cut"]
+    if cut is None:
+        return f"It is kept, as all rows are: its score is {score:.2f}."
+    if reason["label"] == -1:
+        return f"It is set aside: its score {score:.2f} is above the cut, {cut:.2f}."
+    return f"It is kept: its score {score:.2f} is not above the cut, {cut:.2f}."
+
+
+def _disagreement(reason: dict[str, Any]) -> str:
+    """Return how many partitions see the row elsewhere, counted where all know it."""
+    if "disagreement" not in reason:
+        return ""
+    share, total = reason["disagreement"], reason["n_partitions"]
+    apart = share * total
+    if abs(apart - round(apart)) < 1e-6:
+        return f"; {round(apart)} of {total} partitions disagree"
+    return f"; {share:.0%} of the partitions that know it disagree"
+
+
+def _sum(reason: dict[str, Any]) -> str:
+    # The last part takes what rounding leaves, so that what is shown adds up.
+    total = round(reason["score"], 2)
+    label, rarity = round(reason["label_cost"], 2), round(reason["rarity_cost"], 2)
+    distance = total - label - rarity
+    return (
+        f"Its cost adds up: labels {label:.2f} + rarity {rarity:.2f} + distance "
+        f"{distance:.2f} = {total:.2f}."
+    )
+
+
+def _feature_words(feature: dict[str, Any], width: int) -> str:
+    name, difference = feature["feature"], feature["difference"]
+    if feature["is_category"]:
+        return f"{name:<{width}}  as rare as {abs(difference):.1f} spreads"
+    side = "above" if difference > 0 else "below"
+    return (
+        f"{name:<{width}}  {abs(difference):.1f} {side} the mean, at {feature['value']}"
+    )

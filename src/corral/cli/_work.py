@@ -1,0 +1,196 @@
+"""What commands do with files and models; imported when the work begins."""
+
+import time
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from corral.cli._bar import Bar
+from corral.cli._findings import (
+    describe_labels,
+    describe_table,
+    find_missing,
+    fitted_columns,
+    new_columns,
+)
+from corral.tables import TableModel, read_table
+
+
+class Judged(NamedTuple):
+    """A fitted model, and what it says of a table.
+
+    Attributes
+    ----------
+    model : TableModel
+    table : pyarrow.Table, csr_array or ndarray
+    ids : list of str
+    columns : dict of str to list
+        Of the labels file.
+    facts : dict
+        Of the summary, JSON-ready.
+    is_training : bool
+        Whether the rows are those of the fit.
+    """
+
+    model: Any
+    table: Any
+    ids: list[str]
+    columns: dict[str, Any]
+    facts: dict[str, Any]
+    is_training: bool = True
+
+    def write_python(self, source: str) -> str:
+        """Return the lines of Python that make the model from a file."""
+        estimator = self.model.estimator
+        home = type(estimator).__module__.partition("._")[0]
+        call = " ".join(self.model.__repr__(N_CHAR_MAX=10**6).split())
+        return (
+            f"from {home} import {type(estimator).__name__}; "
+            "from corral.tables import TableModel, read_table; "
+            f"model = {call}.fit(read_table({source!r}))"
+        )
+
+
+def read(source: str, form: str | None, bar: Bar) -> Any:
+    """Read a table.
+
+    Parameters
+    ----------
+    source : str
+        Path, or "-" for standard input.
+    form : str or None
+        Form of the file, if its name does not tell.
+    bar : Bar
+
+    Returns
+    -------
+    table : pyarrow.Table, csr_array or ndarray
+    """
+    bar.stage("reading standard input" if source == "-" else f"reading {source}")
+    return read_table(source, format=form)
+
+
+def fit_table(table: Any, estimator: Any, settings: dict[str, Any], bar: Bar) -> Judged:
+    """Fit an estimator to a table.
+
+    Parameters
+    ----------
+    table : pyarrow.Table, csr_array or ndarray
+    estimator : object
+        Not fitted.
+    settings : dict of str to object
+        Of ``TableModel``.
+    bar : Bar
+
+    Returns
+    -------
+    judged : Judged
+    """
+    bar.stage(f"fitting {type(estimator).__name__}")
+    start = time.perf_counter()
+    model = TableModel(estimator, **settings).fit(table)
+    seconds = time.perf_counter() - start
+    ids = model.encoder_.ids(table)
+    missing = find_missing(model.encoder_, table)
+    columns = fitted_columns(model, ids, missing)
+    facts = {
+        **describe_table(model.encoder_, len(ids), missing),
+        "seconds": round(seconds, 3),
+        **describe_labels(columns, model),
+    }
+    return Judged(model, table, ids, columns, facts)
+
+
+def load_model(path: Path) -> Any:
+    """Load a model that ``corral fit --model`` has written.
+
+    Parameters
+    ----------
+    path : Path
+
+    Returns
+    -------
+    model : TableModel
+    """
+    from corral import persist
+
+    model = persist.load(path)
+    if not isinstance(model, TableModel):
+        raise ValueError(
+            f"'{path}' holds a {type(model).__name__}, which knows nothing of files "
+            "and columns. Use it in Python, or save a model with: corral fit --model"
+        )
+    return model
+
+
+def judge_file(path: Path, source: str, form: str | None, bar: Bar) -> Judged:
+    """Load a model, read a table and label its rows.
+
+    Parameters
+    ----------
+    path : Path
+        Of the model.
+    source : str
+        Of the table; "-" is standard input.
+    form : str or None
+    bar : Bar
+
+    Returns
+    -------
+    judged : Judged
+    """
+    bar.stage(f"loading {path}")
+    model = load_model(path)
+    table = read(source, form, bar)
+    bar.stage("labelling rows")
+    ids = model.encoder_.ids(table)
+    missing = find_missing(model.encoder_, table)
+    columns = new_columns(model, table, ids, missing)
+    is_training = _are_equal(columns["outlier_score"], model.outlier_scores_)
+    if is_training:
+        # Rows that tie at the cut are labelled as in the fit.
+        columns = fitted_columns(model, ids, missing)
+    facts = {
+        **describe_table(model.encoder_, len(ids), missing),
+        **describe_labels(columns, model),
+    }
+    return Judged(model, table, ids, columns, facts, is_training)
+
+
+def _are_equal(scores: list[float], others: np.ndarray) -> bool:
+    return len(scores) == len(others) and np.allclose(scores, others)
+
+
+def make_page(judged: Judged, source: str, command: str, bar: Bar) -> str:
+    """Return the report of a model and a table.
+
+    Parameters
+    ----------
+    judged : Judged
+    source : str
+        Of the table.
+    command : str
+        The command line that made it.
+    bar : Bar
+
+    Returns
+    -------
+    page : str
+        HTML.
+    """
+    from corral.report import summarize, to_html
+
+    bar.stage("making the report")
+    model = judged.model
+    summary = summarize(
+        model.estimator_,
+        model.encode(judged.table),
+        feature_names=model.encoder_.feature_names_out_,
+        ids=judged.ids,
+        values=judged.table,
+        command=command,
+        python=judged.write_python(source) if judged.is_training else None,
+        is_training=judged.is_training,
+    )
+    return to_html(summary)

@@ -1,0 +1,82 @@
+import json
+
+import numpy as np
+import pytest
+
+from corral.cli._side_by_side import jaccard
+from corral.tables import read_table
+from tests.cli.example import FIT, ODD, only_line, run_corral
+
+METHODS = ("--methods", "COR,KMeansMinusMinus", "--methods", "lof")
+
+
+@pytest.fixture(scope="module")
+def result(data):
+    return run_corral("compare", data, *FIT, *METHODS)
+
+
+def test_methods_stand_side_by_side(result):
+    assert result.exit_code == 0, result.output
+    lines = result.stdout.splitlines()
+    head = next(i for i, line in enumerate(lines) if line.startswith("method"))
+    names = [line.split()[0] for line in lines[head + 1 : head + 4]]
+    assert names == ["cor", "kmeans--", "lof"]
+    # A detector has no clusters.
+    assert [line.split()[2] for line in lines[head + 1 : head + 4]] == ["3", "3", "-"]
+    assert result.stderr == ""
+
+
+def test_rows_that_all_set_aside_are_named(result):
+    assert f"all agree to set aside 3 rows: {', '.join(ODD)}" in result.stdout
+
+
+def test_json_and_labels_tell_the_same(data, tmp_path):
+    path = tmp_path / "labels.csv"
+    words = (*FIT, *METHODS, "--labels", path, "--json")
+    facts = json.loads(run_corral("compare", data, *words).stdout)
+    table = read_table(path).to_pydict()
+    assert list(table) == ["id", "cor", "kmeans--", "lof"]
+    for name, found in facts["methods"].items():
+        assert table[name].count(-1) == found["n_outliers"] == 3
+        assert found["seconds"] >= 0
+    assert len(facts["jaccard"]) == 3
+    assert all(each["jaccard"] == 1 for each in facts["jaccard"])
+    assert facts["set_aside_by_all"] == list(ODD)
+
+
+def test_options_count_for_the_methods_that_have_them(data):
+    # HDBSCAN finds both numbers itself, and gets neither.
+    result = run_corral("compare", data, *FIT, "--methods", "cor,hdbscan", "--json")
+    facts = json.loads(result.stdout)
+    assert facts["methods"]["cor"]["n_outliers"] == 3
+    assert facts["methods"]["hdbscan"]["n_outliers"] > 0
+
+
+def test_a_method_that_fails_does_not_take_the_others_along(data):
+    # A detector sets aside no more than half of the rows.
+    words = ("--n-clusters", 3, "--contamination", 0.6, "--methods", "cor,lof")
+    result = run_corral("compare", data, *words)
+    assert result.exit_code == 2
+    assert "cor " in result.stdout
+    line = only_line(result.stderr)
+    assert line.startswith("Error: 1 of 2 methods failed. lof: ")
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        ("cor,kmean--", "There is no method 'kmean--'. Did you mean 'kmeans--'"),
+        (",", "Name at least one method with --methods."),
+    ],
+)
+def test_wrong_methods_are_one_sentence(data, names, message):
+    result = run_corral("compare", data, "--methods", names)
+    assert result.exit_code == 2
+    assert message in only_line(result.stderr)
+
+
+def test_jaccard_by_hand():
+    # One of three rows is in both; and two empty sets agree.
+    one, other = np.array([1, 1, 0, 0], bool), np.array([0, 1, 1, 0], bool)
+    assert jaccard(one, other) == pytest.approx(1 / 3)
+    assert jaccard(one & ~one, other & ~other) == 1

@@ -1,0 +1,117 @@
+import json
+import re
+
+import pytest
+
+from tests.cli.example import ODD, only_line, run_corral
+
+
+def test_a_strange_row_is_explained_in_words(model, data):
+    result = run_corral("explain", model, data, "--row", 7)
+    assert result.exit_code == 0, result.output
+    lines = result.stdout.splitlines()
+    assert lines[0] == "Row 7, p7"
+    score, cut = map(
+        float,
+        re.search(
+            r"its score ([\d.]+) is above the cut, ([\d.]+)\.", lines[1]
+        ).groups(),
+    )
+    assert score > cut
+    assert re.search(r"nearest cluster is \d; \d+ of 101 partitions disagree", lines[2])
+    assert re.search(r"^    [abcd] +\d+\.\d (above|below) the mean, at -?\d", lines[5])
+
+
+def test_the_costs_that_are_shown_add_up(model, data):
+    # To the last digit, whatever rounding does.
+    words = [w for row in range(20) for w in ("--row", row)]
+    text = run_corral("explain", model, data, *words).stdout
+    sums = re.findall(
+        r"labels (\S+) \+ rarity (\S+) \+ distance (\S+) = (\S+)\.\n", text
+    )
+    assert len(sums) == 20
+    for label, rarity, distance, total in sums:
+        parts = [round(100 * float(each)) for each in (label, rarity, distance)]
+        assert sum(parts) == round(100 * float(total))
+
+
+def test_a_row_that_is_kept_says_so(model, data):
+    assert (
+        "It is kept: its score" in run_corral("explain", model, data, "--row", 0).stdout
+    )
+
+
+def test_rows_go_by_name_too(model, data):
+    words = ("--id", "p67", "--row", 7, "--id", "p7")
+    reasons = json.loads(run_corral("explain", model, data, *words, "--json").stdout)
+    assert [each["id"] for each in reasons] == ["p7", "p67"]
+    assert [each["row"] for each in reasons] == [7, 67]
+
+
+def test_json_holds_what_the_labels_file_says(model, data, fitted):
+    words = [w for name in ODD for w in ("--id", name)]
+    reasons = json.loads(run_corral("explain", model, data, *words, "--json").stdout)
+    assert [each["label"] for each in reasons] == [-1, -1, -1]
+    lines = (fitted / "labels.csv").read_text().splitlines()
+    scores = {line.split(",")[0]: float(line.split(",")[3]) for line in lines[1:]}
+    for each in reasons:
+        costs = (each["label_cost"], each["rarity_cost"], each["distance_cost"])
+        assert sum(costs) == pytest.approx(each["score"], rel=1e-12)
+        assert each["score"] == pytest.approx(scores[each["id"]], rel=1e-9)
+
+
+def test_direction_and_value_are_those_of_the_table(model, data):
+    # The largest difference of a planted row is in one of its numbers, 30 or more away.
+    words = ("--row", 7, "--json", "--n-features", 1)
+    (reason,) = json.loads(run_corral("explain", model, data, *words).stdout)
+    (feature,) = reason["features"]
+    header, *lines = data.read_text().splitlines()
+    row = dict(zip(header.split(","), lines[7].split(","), strict=True))
+    assert float(feature["value"]) == float(row[feature["feature"]])
+    assert (feature["difference"] > 0) == (float(feature["value"]) > 0)
+
+
+def test_a_category_is_told_with_its_value(tmp_path):
+    # One green row among the red ones.
+    lines = ["x,color"] + [f"{i % 10},red" for i in range(60)]
+    lines += [f"{100 + i % 10},green" for i in range(60)]
+    lines[1] = "0,green"
+    data, model = tmp_path / "data.csv", tmp_path / "model.skops"
+    data.write_text("\n".join(lines) + "\n")
+    run_corral("fit", data, "--n-clusters", 2, "--n-outliers", 1, "--model", model)
+    text = run_corral("explain", model, data, "--row", 0).stdout
+    assert re.search(r"color = green +as rare as \d+\.\d spreads", text)
+
+
+def test_missing_cells_make_the_disagreement_a_share(model, data):
+    text = run_corral("explain", model, data, "--row", 3).stdout
+    assert re.search(r"\d+% of the partitions that know it disagree", text)
+
+
+def test_other_methods_are_explained_by_features_alone(data, tmp_path):
+    path = tmp_path / "model.skops"
+    words = ("--n-outliers", 3, "--method", "iforest", "--id-column", "name")
+    run_corral("fit", data, *words, "--model", path)
+    text = run_corral("explain", path, data, "--row", 7).stdout
+    assert "It is set aside" in text
+    assert "in spreads of the rows that are kept" in text
+    assert "partitions" not in text
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ((), "Say which rows to explain: --row or --id."),
+        (
+            ("--row", 150),
+            "--row 150 is not there: the data has 150 rows, from 0 to 149.",
+        ),
+        (("--row", -1), "-1 is not in the range x>=0"),
+        (("--id", "p1577"), "--id 'p1577' is not there. Did you mean 'p"),
+    ],
+    ids=["none", "too large", "negative", "unknown"],
+)
+def test_wrong_rows_are_one_sentence(model, data, words, message):
+    result = run_corral("explain", model, data, *words)
+    assert result.exit_code == 2
+    assert message in only_line(result.stderr)

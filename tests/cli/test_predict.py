@@ -1,0 +1,121 @@
+import json
+
+import pytest
+
+from tests.cli.example import (
+    ODD,
+    make_rows,
+    only_line,
+    read_rows,
+    run_corral,
+    write_table,
+)
+
+
+def test_rows_of_the_fit_get_their_labels_again(model, data, fitted):
+    result = run_corral("predict", model, data)
+    assert result.exit_code == 0, result.output
+    assert result.stdout == (fitted / "labels.csv").read_text()
+    assert "set aside 3 rows" in result.stderr
+
+
+def test_new_rows_are_answered_one_by_one(model, tmp_path):
+    rows = [make_rows()[i] for i in (7, 0, 4)]
+    new = write_table(tmp_path / "new.csv", rows)
+    answers = read_rows(run_corral("predict", model, new).stdout)
+    assert [row["id"] for row in answers] == ["p7", "p0", "p4"]
+    assert answers[0]["label"] == "-1"
+    assert answers[1]["label"] == answers[1]["nearest_label"] != answers[2]["label"]
+    assert float(answers[0]["outlier_score"]) > float(answers[1]["outlier_score"])
+
+
+def test_labels_go_to_a_file_and_the_summary_to_stdout(model, data, fitted, tmp_path):
+    path = tmp_path / "again.csv"
+    result = run_corral("predict", model, data, "--labels", path)
+    assert path.read_bytes() == (fitted / "labels.csv").read_bytes()
+    assert f"labels    {path}" in result.stdout
+    assert result.stderr == ""
+
+
+def test_json_is_all_there_is_on_stdout(model, data):
+    result = run_corral("predict", model, data, "--json")
+    facts = json.loads(result.stdout)
+    assert facts["n_outliers"] == 3
+    assert {each["id"] for each in facts["strangest"][:3]} == set(ODD)
+    assert facts["missing"] == {"b": 3}
+    assert result.stderr == ""
+
+
+def test_standard_input_is_read(model, data, fitted):
+    result = run_corral("predict", model, "-", input=data.read_bytes())
+    assert result.stdout == (fitted / "labels.csv").read_text()
+
+
+def test_missing_cells_are_counted_in_the_new_rows(model, tmp_path):
+    rows = make_rows()[:3]
+    rows[1]["c"] = ""
+    new = write_table(tmp_path / "new.csv", rows)
+    result = run_corral("predict", model, new)
+    assert "missing   1 cell: c 1" in result.stderr
+    assert read_rows(result.stdout)[1]["known_share"] == "0.833333"
+
+
+def test_a_detector_answers_with_1_and_minus_1(data, tmp_path):
+    # COR below the detector would say clusters.
+    path = tmp_path / "model.skops"
+    options = ("--method", "cor-detector", "--n-outliers", 3, "--id-column", "name")
+    run_corral("fit", data, *options, "--model", path)
+    new = write_table(tmp_path / "new.csv", [make_rows()[i] for i in (7, 0)])
+    answers = read_rows(run_corral("predict", path, new).stdout)
+    assert [row["label"] for row in answers] == ["-1", "1"]
+
+
+def test_columns_that_are_missing_are_named(model, tmp_path):
+    rows = [{k: v for k, v in row.items() if k not in "bc"} for row in make_rows()]
+    result = run_corral("predict", model, write_table(tmp_path / "new.csv", rows))
+    assert result.exit_code == 2
+    assert "The fit used 'b', 'c', which the table does not have." in only_line(
+        result.stderr
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("model.csv", b"a,b\n1,2\n", "is not a model that corral wrote"),
+        ("model.skops", b"", "is empty."),
+        ("gone.skops", None, "is not there."),
+        ("model.skops", b"\x80\x04pickled", "looks like a pickle."),
+    ],
+    ids=["a table", "empty", "gone", "a pickle"],
+)
+def test_what_is_no_model_is_one_sentence(data, tmp_path, name, content, message):
+    path = tmp_path / name
+    if content is not None:
+        path.write_bytes(content)
+    result = run_corral("predict", path, data)
+    assert result.exit_code == 2
+    assert message in only_line(result.stderr)
+    assert result.stdout == ""
+
+
+def test_a_bare_estimator_is_refused(data, tmp_path):
+    from sklearn.cluster import KMeans
+
+    from corral import persist
+
+    path = tmp_path / "model.skops"
+    persist.save(KMeans(2, random_state=0).fit([[0.0], [1.0]]), path)
+    result = run_corral("predict", path, data)
+    assert result.exit_code == 2
+    assert "holds a KMeans, which knows nothing of files" in only_line(result.stderr)
+
+
+def test_a_method_without_answers_for_new_rows_says_so(data, tmp_path):
+    path = tmp_path / "model.skops"
+    run_corral("fit", data, "--method", "hdbscan", "--model", path)
+    result = run_corral("predict", path, data)
+    assert result.exit_code == 2
+    assert "HDBSCAN has no answer for rows that were not in the fit" in only_line(
+        result.stderr
+    )

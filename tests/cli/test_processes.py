@@ -1,0 +1,118 @@
+"""What only a real process shows: signals, pipes and terminals."""
+
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+from tests.cli.example import FIT
+
+pytestmark = pytest.mark.skipif(
+    os.name == "nt", reason="Windows has other signals and terminals"
+)
+
+CORRAL = [sys.executable, "-c", "from corral.cli import main; main()"]
+
+
+def test_ctrl_c_ends_with_130_one_line_and_no_file(tmp_path):
+    # Noise has as many codes as rows, so that the fit would go on for long.
+    rng = np.random.default_rng(0)
+    np.save(tmp_path / "data.npy", rng.normal(size=(20000, 16)))
+    names = {"labels": "labels.csv", "model": "model.skops", "report": "report.html"}
+    outputs = [w for key, name in names.items() for w in (f"--{key}", tmp_path / name)]
+    words = ["fit", tmp_path / "data.npy", *outputs, "--progress"]
+    process = subprocess.Popen(
+        [*CORRAL, *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    guard = threading.Timer(60, process.kill)
+    guard.start()
+    seen = b""
+    while not re.search(rb"fitting|learning|labelling|fusing", seen):
+        chunk = os.read(process.stderr.fileno(), 4096)
+        assert chunk, seen
+        seen += chunk
+    process.send_signal(signal.SIGINT)
+    stdout, stderr = process.communicate()
+    guard.cancel()
+    assert process.returncode == 130
+    assert stdout == b""
+    assert stderr.endswith(b"Stopped. No file is half-written.\n")
+    assert b"Traceback" not in stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["data.npy"]
+
+
+def test_a_pipe_feeds_and_a_pipe_takes(data):
+    with data.open("rb") as file:
+        done = subprocess.run(
+            [*CORRAL, "fit", "-", *map(str, FIT), "--json"],
+            stdin=file,
+            capture_output=True,
+        )
+    assert done.returncode == 0
+    assert done.stderr == b""
+    assert done.stdout.startswith(b"{")
+
+
+def test_a_reader_that_leaves_is_no_error(data):
+    process = subprocess.Popen(
+        [*CORRAL, "fit", str(data), *map(str, FIT)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    process.stdout.close()
+    stderr = process.stderr.read().decode()
+    process.wait()
+    assert "Traceback" not in stderr
+    assert "Error" not in stderr
+    assert "BrokenPipe" not in stderr
+    assert "set aside 3 rows" in stderr
+
+
+def test_a_terminal_gets_a_bar_that_vanishes():
+    # Nobody asked for it; standard error is a terminal, and work takes over a second.
+    code = """
+import time
+from corral.cli._bar import progress
+with progress(None) as bar:
+    bar.stage("reading data.csv")
+    for done in range(30):
+        bar.tick("learning partitions", done, 40)
+        time.sleep(0.06)
+    bar.stage("writing")
+    time.sleep(0.3)
+"""
+    import pty
+
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen([sys.executable, "-c", code], stderr=theirs)
+    os.close(theirs)
+    seen = b""
+    # The end of the process ends the terminal, which Linux reports as an error.
+    with contextlib.suppress(OSError):
+        while chunk := os.read(ours, 4096):
+            seen += chunk
+    os.close(ours)
+    assert process.wait() == 0
+    text = re.sub(r"\x1b\[[\d;?]*[a-zA-Z]", "", seen.decode())
+    assert re.search(r"learning partitions .* of 40, \d+/s, \d+ s left", text)
+    # What has no length has no count; and the last line is wiped.
+    assert re.search(r"writing [^\d]* 0:00:00", text)
+    assert seen.endswith(b"\x1b[1A\x1b[2K")
+
+
+def test_what_is_quick_shows_no_bar():
+    # Over before the second is.
+    from corral.cli._bar import progress
+    from corral.cli._rich_bar import RichBar
+
+    with progress(True) as bar:
+        assert isinstance(bar, RichBar)
+        bar.stage("reading")
+        bar.tick("fusing", 1, 10)
+        assert not bar._progress.live.is_started

@@ -1,0 +1,28 @@
+from pathlib import Path
+
+from corral.cli._errors import EXIT_CODES
+from corral.cli._group import COMMANDS
+from corral.cli._reference import make_reference
+
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "cli.md"
+
+
+def test_page_is_up_to_date():
+    # Otherwise: python -m corral.cli._reference docs/reference/cli.md
+    assert PAGE.read_text(encoding="utf-8") == make_reference()
+
+
+def test_page_has_every_command_option_and_exit_code():
+    page = make_reference()
+    for name in (*COMMANDS, "datasets list", "datasets fetch"):
+        assert f"\n## corral {name}\n" in page
+    for option in ("--n-clusters K", "--config FILE", "--id-column NAME", "--json"):
+        assert f"`{option}`" in page
+    for code in EXIT_CODES:
+        assert f"\n| {code} | " in page
+
+
+def test_page_does_not_depend_on_the_terminal(monkeypatch):
+    page = make_reference()
+    monkeypatch.setenv("COLUMNS", "40")
+    assert make_reference() == page
