@@ -1,0 +1,1 @@
+"""How many planted errors of flights are found, and named right."""
