@@ -24,7 +24,7 @@ demo: $(VENV)/.installed-run ## find clusters and outliers in a small data set, 
 	$(BIN)/corral demo --output demo-output
 
 test: $(VENV)/.installed-test ## run the tests and the examples in docstrings
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 8 --dist worksteal
 
 lint: $(VENV)/.installed-lint ## check style, formatting and types
 	$(BIN)/ruff check .

@@ -102,3 +102,9 @@ def test_method_without_partitions_is_refused(planted):
 def test_model_that_is_not_fitted_is_refused(planted):
     with pytest.raises(NotFittedError):
         consensus(COR(3), planted.X, ROWS)
+
+
+def test_a_mask_is_no_list_of_places(model, planted):
+    mask = np.arange(len(planted.X)) < 5
+    with pytest.raises(TypeError, match=r"rows has the type bool.* np\.flatnonzero"):
+        consensus(model, planted.X, mask)

@@ -4,10 +4,14 @@ import warnings
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from scipy import sparse
+from sklearn.cluster import KMeans
 
 from corral import COR
+from corral._partitions import clean_labels
+from corral._validation import read_features
 from corral.rivals import KCC
 
 
@@ -165,3 +169,104 @@ def test_threads_change_nothing(groups, seed, n_jobs):
     model = COR(3, n_outliers=6, n_jobs=n_jobs, random_state=seed).fit(X)
     same = COR(3, n_outliers=6, random_state=seed).fit(X)
     np.testing.assert_array_equal(model.outlier_scores_, same.outlier_scores_)
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "cosine"])
+def test_a_huge_row_changes_no_answer_for_another(groups, seed, metric):
+    # What takes the place of a missing cell must not be where the huge row pulls it.
+    X = punch(groups[0], 0.05, seed)
+    model = COR(3, n_outliers=6, metric=metric, random_state=seed).fit(X)
+    alone = model.transform(X)
+    X[0] = 1e25
+    np.testing.assert_array_equal(model.transform(X)[1:], alone[1:])
+
+
+def test_a_huge_row_in_the_fit_leaves_rows_with_missing_cells_in_place(groups, seed):
+    X, y = groups
+    X = punch(X, 0.05, seed)
+    X[0] = 1e15
+    model = COR(3, n_outliers=6, random_state=seed).fit(X)
+    assert (model.labels_[:6] == -1).all()
+    assert agreement(model.labels_, y) > 0.97
+    lacks = np.isnan(X).any(axis=1)
+    assert agreement(model.nearest_labels_[lacks], y[lacks]) > 0.95
+
+
+def test_a_column_without_any_cell_tells_nothing(groups, seed):
+    X, y = groups
+    X = np.column_stack([X, np.full(len(X), np.nan)])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = COR(3, n_outliers=6, random_state=seed).fit(X)
+    assert np.isfinite(model.outlier_scores_).all()
+    assert agreement(model.labels_, y) > 0.9
+
+
+def test_clusterers_need_only_the_columns_that_they_see(groups, seed):
+    X, y = groups
+    X[10, 2] = np.nan
+    model = COR(
+        3,
+        n_outliers=6,
+        partitions=KMeans(3, n_init=1),
+        n_partitions=20,
+        strategy="rfs",
+        random_state=seed,
+    ).fit(X)
+    sees = [2 in each.features for each in model._partitioner.clusterers]
+    costs = model.partition_costs(X[[10]])
+    silent = model.partition_costs(np.where(np.arange(6) == 2, np.nan, X[[11]]))
+    np.testing.assert_array_equal(costs[:, sees], silent[:, sees])
+    assert 0 < np.count_nonzero(sees) < 20
+    assert agreement(model.labels_, y) > 0.9
+
+
+def test_rows_that_clusterers_cannot_label_are_told(groups):
+    X = groups[0].copy()
+    X[10, 2] = np.nan
+    model = COR(3, partitions=[KMeans(3, n_init=1)])
+    with pytest.raises(ValueError, match=r"row 10\. Fill their missing cells"):
+        model.fit(X)
+
+
+def test_runs_learn_from_all_rows_where_the_weight_is_on_incomplete_ones(groups, seed):
+    X = groups[0].copy()
+    weights = np.zeros(450)
+    X[:200, 5] = np.nan
+    weights[:200] = 1
+    weights[250] = 1
+    model = COR(2, n_outliers=6, random_state=seed)
+    model.fit(X, sample_weight=weights)
+    assert model.n_codes_ > 2
+
+
+@pytest.mark.parametrize(
+    "kind", ["boolean", pd.ArrowDtype(pa.bool_()), pd.ArrowDtype(pa.float64())], ids=str
+)
+def test_missing_cells_of_any_column_type_of_pandas_are_taken(groups, seed, kind):
+    X = groups[0].copy()
+    X[:, 5] = X[:, 5] > 0
+    frame = pd.DataFrame(X, columns=list("abcdef"))
+    X[8, 5] = np.nan
+    labels = COR(3, n_outliers=6, random_state=seed).fit(X).labels_
+    frame["f"] = (frame["f"] > 0).astype(kind)
+    frame.loc[8, "f"] = pd.NA
+    model = COR(3, n_outliers=6, random_state=seed).fit(frame)
+    np.testing.assert_array_equal(model.labels_, labels)
+    with pytest.raises(ValueError, match="NaN"):
+        KCC(3).fit(frame)
+
+
+@pytest.mark.filterwarnings("ignore:invalid value encountered in reduce")
+def test_missing_cells_among_the_largest_numbers(groups, seed):
+    # Their sum is infinite, their mean is not.
+    X = punch(groups[0], 0.05, seed) * 2e306
+    features = read_features(COR(3), X, reset=True)
+    assert np.isfinite(features.numbers).all()
+    assert np.isfinite(COR(3, random_state=seed).fit(X).cluster_centers_).all()
+
+
+def test_a_text_that_looks_like_a_missing_value_is_a_text():
+    labels, gone = clean_labels(np.array(["<NA>", None, pd.NA, np.nan, "x"], object))
+    assert gone.tolist() == [False, True, True, True, False]
+    assert labels[0] == "<NA>"

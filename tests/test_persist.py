@@ -12,6 +12,7 @@ import skops.io
 from scipy import sparse
 from sklearn.cluster import KMeans
 from sklearn.datasets import load_iris
+from sklearn.ensemble import GradientBoostingRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
@@ -329,6 +330,21 @@ def test_trees_that_lead_nowhere_are_refused(path):
         tree.tree_.__setstate__(state)
         with pytest.raises(ValueError, match="a tree (has|splits)"):
             persist._check_trees(again)
+
+
+def test_trees_are_found_in_arrays_of_objects(path):
+    model = GradientBoostingRegressor(n_estimators=2, random_state=0).fit(X, X[:, 0])
+    trees = list(persist._find_trees(model, set()))
+    assert {id(each) for each in model.estimators_.ravel()} <= set(map(id, trees))
+
+
+def test_sparse_rows_that_lead_out_of_their_columns_are_refused(path):
+    model = all_methods()["lof"].make().fit(sparse.csr_array(X))
+    for each in persist._find_trees(model, set()):
+        each.indices[0] = 10**6
+    persist.save(model, path)
+    with pytest.raises(ValueError, match=r"cannot be read: .*indices must be < 3"):
+        persist.load(path)
 
 
 def test_an_interrupted_save_leaves_the_old_file(path, monkeypatch):

@@ -68,3 +68,47 @@ def test_what_a_small_cluster_has_in_common_by_chance_is_no_unit():
     profile = profile_clusters(X, np.repeat([0, 1], [3, 97]), 2)
     _, differences = tell_apart(np.array([[2.0]]), np.array([0]), profile, 1)
     assert 0 < differences[0, 0] < 1
+
+
+@pytest.mark.parametrize("far", [1e12, 1e200])
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array], ids=["dense", "csr"])
+def test_a_far_outlier_does_not_hide_the_spreads(kind, far, seed):
+    X = np.random.default_rng(seed).normal(size=(200, 3))
+    X[0] = far
+    labels = np.repeat([0, 1], 100)
+    labels[0] = -1
+    profile = profile_clusters(kind(X), labels, 2)
+    for k in range(2):
+        np.testing.assert_allclose(profile.centers[k], X[labels == k].mean(axis=0))
+        np.testing.assert_allclose(profile.spreads[k], X[labels == k].std(axis=0))
+    _, differences = tell_apart(kind(X), np.maximum(labels, 0), profile, 3)
+    assert np.isfinite(differences).all()
+    assert (np.abs(differences[0]) > 1e11).all()
+
+
+def test_clusters_far_apart_have_their_own_spreads(seed):
+    # Times in seconds, groups of some seconds that are years apart.
+    labels = np.repeat([0, 1], 100)
+    X = np.random.default_rng(seed).normal(scale=10, size=(200, 1))
+    X += 1.5e9 + 3e8 * labels[:, None]
+    profile = profile_clusters(X, labels, 2)
+    spreads = [[X[labels == k].std()] for k in range(2)]
+    np.testing.assert_allclose(profile.spreads, spreads)
+
+
+@pytest.mark.parametrize("size", [1e300, 1e200, 1e-200, 1e-310])
+def test_huge_and_tiny_numbers_are_compared_as_others_are(size, seed):
+    labels = np.repeat([0, 1], 100)
+    X = np.random.default_rng(seed).normal(size=(200, 2)) + 9 * labels[:, None]
+    plain, sized = (profile_clusters(rows, labels, 2) for rows in (X, X * size))
+    np.testing.assert_allclose(sized.spreads / size, plain.spreads, rtol=1e-3)
+    _, differences = tell_apart(X, labels, plain, 2)
+    _, same = tell_apart(X * size, labels, sized, 2)
+    np.testing.assert_allclose(same, differences, rtol=1e-3, atol=1e-3)
+
+
+def test_equal_values_have_no_spread_in_any_storage():
+    X = np.full((100, 1), 0.1, dtype=np.float32)
+    for rows in (X, sparse.csr_array(X)):
+        profile = profile_clusters(rows, np.zeros(100, dtype=int), 1)
+        np.testing.assert_array_equal(profile.spreads, 0)

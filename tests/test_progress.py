@@ -1,5 +1,7 @@
 """A fit tells how far it is."""
 
+import threading
+
 import numpy as np
 
 from corral import COR
@@ -26,3 +28,23 @@ def test_nobody_is_told_after_the_watch(seed):
         report(FUSING, 1, 2)
     report(FUSING, 2, 2)
     assert told == [(FUSING, 1, 2)]
+
+
+def test_a_callback_may_fit_and_ask_models_itself():
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    seen = []
+
+    def fit_another(*report):
+        if not seen:
+            COR(2, n_partitions=4, random_state=0, n_jobs=2).fit(X).predict(X)
+        seen.append(report)
+
+    def run():
+        with watch(fit_another):
+            COR(2, n_partitions=4, random_state=0).fit(X)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    thread.join(timeout=20)
+    assert not thread.is_alive()
+    assert {stage for stage, _, _ in seen} >= {LEARNING, LABELLING, FUSING}

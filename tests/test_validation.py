@@ -74,12 +74,11 @@ def test_clusters_that_are_set_aside_whole_are_announced():
     assert model.cluster_centers_.shape == (3, 2)
 
 
-@pytest.mark.parametrize("value", [np.nan, np.inf])
-def test_values_that_are_no_numbers(X, value):
-    X[3, 1] = value
-    with pytest.raises(ValueError, match="NaN" if np.isnan(value) else "infinity"):
+def test_infinite_values_are_refused(X):
+    X[3, 1] = np.inf
+    with pytest.raises(ValueError, match="infinity"):
         COR(2).fit(X)
-    with pytest.raises(ValueError, match="NaN" if np.isnan(value) else "infinity"):
+    with pytest.raises(ValueError, match="infinity"):
         COR(2).fit(pd.DataFrame(X))
 
 

@@ -158,6 +158,8 @@ def identify(dataset: Dataset, key: RunKey, estimator: Any) -> dict:
     parameters = {
         name: value if isinstance(value, int | float | str | None) else repr(value)
         for name, value in estimator.get_params(deep=False).items()
+        # What a run tells of itself changes no result.
+        if name != "verbose"
     }
     return {
         "corral": __version__,

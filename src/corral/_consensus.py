@@ -34,7 +34,12 @@ def consensus(model, X, rows, *, extra_partitions=None) -> np.ndarray:
     """
     check_is_fitted(model)
     fuser = find_fuser(model)
-    rows = np.asarray(rows, dtype=np.intp)
+    rows = np.asarray(rows)
+    if rows.dtype.kind not in "iu":
+        raise TypeError(
+            f"rows has the type {rows.dtype}; it should hold the places of rows. Use "
+            "np.flatnonzero to turn a mask into places."
+        )
     if extra_partitions is not None:
         extra_partitions = take_rows(extra_partitions, rows)
     features, given = fuser._read(take_rows(X, rows), extra_partitions, reset=False)

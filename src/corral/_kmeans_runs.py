@@ -167,6 +167,24 @@ class KMeansRuns:
             )
         return self.features.astype(np.float32) @ missing.T.astype(np.float32) > 0
 
+    def fill(self, numbers: np.ndarray, missing: np.ndarray) -> np.ndarray:
+        """Return rows with missing cells at the origin of the space.
+
+        The runs that label such a row do not see these cells, but a huge number there
+        would eat up the digits of the others.
+
+        Parameters
+        ----------
+        numbers : ndarray of shape (n_rows, n_features)
+        missing : ndarray of shape (n_rows, n_features), bool
+
+        Returns
+        -------
+        filled : ndarray of shape (n_rows, n_features)
+        """
+        origin = 0 if self.space.shift is None else self.space.shift
+        return np.where(missing, origin, numbers)
+
     def label_blocks(self, source: RowSource) -> "KMeansLabeller":
         """Make ready to label the rows of a source."""
         if source.is_sparse and self.space.shift is not None:

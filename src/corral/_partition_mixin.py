@@ -128,7 +128,7 @@ class PartitionMixin:
                 clusterers, found = fit_clusterers(
                     others, features.numbers, weights, rng
                 )
-        columns = _all_columns(found, features, given)
+        columns = _all_columns(clusterers, found, features, given)
         if runs is None:
             check_labelled(columns)
         partitioner = Partitioner(runs, clusterers, LabelColumns.fit(columns))
@@ -187,7 +187,7 @@ class PartitionMixin:
         """
         partitioner = self._partitioner
         found = [each.predict(features.numbers) for each in partitioner.clusterers]
-        columns = _all_columns(found, features, given)
+        columns = _all_columns(partitioner.clusterers, found, features, given)
         n_known = len(partitioner.columns.known)
         if len(columns) != n_known:
             n_others = len(columns) - len(given)
@@ -225,14 +225,20 @@ class PartitionMixin:
             )
 
 
-def _weigh_complete(features: Features, weights: np.ndarray | None):
-    """Return the weights to learn with: of complete rows only, if half of all are."""
-    complete = features.is_complete
-    if complete is None or 2 * np.count_nonzero(complete) < features.n_samples:
+def _weigh_complete(
+    features: Features, weights: np.ndarray | None
+) -> np.ndarray | None:
+    """Return the weights to learn with: of complete rows only, if half of all are.
+
+    Rows of weight zero do not count.
+    """
+    if features.is_complete is None:
         return weights
-    if weights is None:
-        return complete.astype(np.float64)
-    return weights * complete if (weights * complete).any() else weights
+    all_weights = np.ones(features.n_samples) if weights is None else weights
+    learned = all_weights * features.is_complete
+    if 2 * np.count_nonzero(learned) < np.count_nonzero(all_weights):
+        return weights
+    return learned
 
 
 def asks_for_labels(partitions) -> bool:
@@ -265,12 +271,13 @@ def _label_columns(labels: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
     return [(column, column == -1) for column in labels.T]
 
 
-def _all_columns(found: list, features: Features, given: list) -> list:
+def _all_columns(
+    clusterers: list[FittedClusterer], found: list, features: Features, given: list
+) -> list:
     """Return the label columns of clusterers, categorical features and the user."""
-    columns = [(labels, labels == -1) for labels in map(np.asarray, found)]
-    if features.missing is not None:
-        # Clusterers saw all columns.
-        lacking = features.missing.any(axis=1)
-        columns = [(labels, gone | lacking) for labels, gone in columns]
+    columns = [
+        each.find_labelled(labels, features.missing)
+        for each, labels in zip(clusterers, found, strict=True)
+    ]
     columns += [clean_labels(column) for column in features.categories]
     return columns + given

@@ -77,13 +77,14 @@ def clean_labels(column: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return column, np.zeros(len(column), dtype=bool)
     # A column of truth values or dates is one of objects as soon as one is missing.
     column = column.astype(object) if kind != "M" else column.astype("M8[ns]")
-    gone = np.array([_is_missing(value) for value in column], dtype=bool)
+    gone = np.array([is_missing(value) for value in column], dtype=bool)
     return np.where(gone, "", column.astype(str)), gone
 
 
-def _is_missing(value) -> bool:
+def is_missing(value) -> bool:
+    """Return whether a value of any library says that there is none."""
     # NaN and NaT differ from themselves; pandas' NA makes no bool of a comparison.
-    return value is None or str(value) == "<NA>" or bool(value != value)
+    return value is None or type(value).__name__ == "NAType" or bool(value != value)
 
 
 @dataclass(frozen=True)
@@ -93,8 +94,8 @@ class FittedClusterer:
     Attributes
     ----------
     estimator : fitted clusterer
-    features : ndarray of bool or None
-        The columns that it sees.
+    features : ndarray of int or None
+        The columns that it sees; None for all.
     """
 
     estimator: Any
@@ -103,6 +104,24 @@ class FittedClusterer:
     def view(self, X):
         """Return the columns of X that it sees."""
         return X if self.features is None else X[:, self.features]
+
+    def find_labelled(
+        self, labels: np.ndarray, missing: np.ndarray | None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the labels that it gave, and where there is none.
+
+        Parameters
+        ----------
+        labels : ndarray of shape (n_samples,)
+            -1 means that there is none.
+        missing : ndarray of shape (n_samples, n_numbers), bool, or None
+            A row has no label if one of the cells that it sees is missing.
+        """
+        labels = np.asarray(labels)
+        gone = labels == -1
+        if missing is not None:
+            gone |= self.view(missing).any(axis=1)
+        return labels, gone
 
     def predict(self, X) -> np.ndarray:
         """Label new rows, or say why it cannot be done."""
@@ -160,6 +179,8 @@ class Partitioner:
         """
         labeller = None
         if self.runs is not None:
+            if missing is not None:
+                numbers = self.runs.fill(numbers, missing)
             labeller = self.runs.label_blocks(ArrayRows(numbers))
         slots = None
         if columns:

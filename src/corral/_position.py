@@ -193,9 +193,10 @@ def fit_ruler(
     """
     coarse, fine = np.split(np.arange(runs.layout.n_runs), [-n_fine])
     measured = coarse if _is_spherical(runs) else fine
-    # Where cells are missing, some runs see a part of the features only.
-    measured = measured[runs.see_all[measured]]
-    few = _spread_out(measured, _MEASURED_PAIRS // source.shape[0])
+    # Where cells are missing, some runs see a part of the features only; the others are
+    # measured in their place.
+    few = measured[runs.see_all[measured]]
+    few = _spread_out(few, _MEASURED_PAIRS // source.shape[0])
     # Equal runs are measured once, and count as often as there are of them.
     _, first, times = np.unique(
         runs.distinct.which[few], return_index=True, return_counts=True
@@ -283,7 +284,8 @@ def rarity_table(
         counts = counts[: book.n_labels[j] + 1]
         known = counts.sum()
         # A label of no row is as rare as that of one more row.
-        shares = np.where(counts > 0, counts / known, 1 / (known + 1))
+        shares = np.full(len(counts), 1 / (known + 1))
+        np.divide(counts, known, out=shares, where=counts > 0)
         here = slice(book.offsets[j], book.offsets[j] + book.n_labels[j] + 1)
         weight = 1.0 if j >= n_runs - n_fine else _COARSE_WEIGHT
         table[here] = -weight * np.log(shares)

@@ -2,15 +2,16 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 from scipy import sparse
 
 from corral._threads import Threads
 
-# Rows that are added up at once, and of which a rough mean is taken.
+# Rows that are added up at once, and of which a cluster's rough mean is taken.
 _SUM_ROWS = 2**15
-_ROUGH_ROWS = 1024
+_ROUGH_ROWS = 32
 
 _TINY = np.finfo(np.float64).tiny
 
@@ -49,10 +50,13 @@ class Profile:
         that cannot be known from n rows.
         """
         shares = self.sizes / max(self.sizes.sum(), _TINY)
-        mean = shares @ self.centers
-        variance = shares @ (self.spreads**2 + (self.centers - mean) ** 2)
-        floor = np.sqrt(variance / (self.sizes[:, None] + 1))
-        return np.maximum(self.spreads, floor)
+        with np.errstate(over="ignore", invalid="ignore"):
+            apart = np.abs(self.centers - shares @ self.centers)
+            # Squares of huge and tiny numbers are beyond all numbers.
+            scale = _level(np.maximum(self.spreads, apart).max(axis=0))
+            variance = shares @ ((self.spreads * scale) ** 2 + (apart * scale) ** 2)
+            floor = np.sqrt(variance / (self.sizes[:, None] + 1)) / scale
+            return np.fmax(self.spreads, floor)
 
 
 def profile_clusters(
@@ -87,58 +91,106 @@ def profile_clusters(
         shares *= weights
     members = np.maximum(labels, 0)
     sizes = np.bincount(members, shares, minlength=n_clusters)
-    shift = _rough_mean(X)
+    view = _View.fit(X, np.where(shares > 0, members, -1), n_clusters, missing)
 
     def work(start: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        here = slice(start, start + _SUM_ROWS)
-        at = members[here]
+        # Not times zero: the square of a far outlier may be infinite.
+        kept = start + np.flatnonzero(shares[start : start + _SUM_ROWS])
+        at = members[kept]
         adder = sparse.csc_array(
-            (shares[here], at, np.arange(len(at) + 1)), shape=(n_clusters, len(at))
+            (shares[kept], at, np.arange(len(at) + 1)), shape=(n_clusters, len(at))
         )
-        gone = None if missing is None else missing[here]
-        return _add_up(adder, X[here], gone, shift)
+        gone = None if missing is None else missing[kept]
+        with np.errstate(over="ignore", invalid="ignore"):
+            return _add_up(adder, *view.place(X[kept], at, gone))
 
     starts = range(0, X.shape[0], _SUM_ROWS)
     parts = map(work, starts) if threads is None else threads.map(work, starts)
     sums, squares, known = (sum(part) for part in zip(*parts, strict=True))
     counts = np.where(known > 0, known, 1)
     means = sums / counts
-    variances = squares / counts - means**2
-    variances[variances <= _ROUNDING * squares / counts] = 0
-    overall = sums.sum(axis=0) / np.maximum(known.sum(axis=0), _TINY)
-    centers = np.where(known > 0, means, overall) + (0 if shift is None else shift)
-    return Profile(centers, np.sqrt(variances), sizes)
+    with np.errstate(over="ignore", invalid="ignore"):
+        variances = squares / counts - means**2
+        variances[variances <= _ROUNDING * squares / counts] = 0
+        variances[np.isnan(variances)] = np.inf
+    centers = means / view.scale + view.shifts
+    overall = (centers * (known / np.maximum(known.sum(axis=0), _TINY))).sum(axis=0)
+    centers = np.where(known > 0, centers, overall)
+    return Profile(centers, np.sqrt(variances) / view.scale, sizes)
 
 
-def _rough_mean(X) -> np.ndarray | None:
-    """Return a point near the rows; squares from there on lose few digits."""
-    if sparse.issparse(X):
-        return None
-    rows = np.asarray(X[:_ROUGH_ROWS], dtype=np.float64)
-    known = ~np.isnan(rows)
-    sums = np.where(known, rows, 0).sum(axis=0)
-    return sums / np.maximum(known.sum(axis=0), 1)
+@dataclass(frozen=True)
+class _View:
+    """From where and how near rows are looked at, so that squares lose few digits.
+
+    Attributes
+    ----------
+    shifts : ndarray of shape (n_clusters, n_features)
+        A point among the rows of each cluster; zeros for sparse rows.
+    scale : ndarray of shape (n_features,)
+        Powers of two, so that nothing is rounded.
+    """
+
+    shifts: np.ndarray
+    scale: np.ndarray
+
+    @classmethod
+    def fit(
+        cls, X, labels: np.ndarray, n_clusters: int, missing: np.ndarray | None
+    ) -> "_View":
+        """Look at a few rows of each cluster; labels below zero are of none."""
+        shifts, spans = np.zeros((2, n_clusters, X.shape[1]))
+        if sparse.issparse(X):
+            return cls(shifts, np.ones(X.shape[1]))
+        # Few clusters fit into few bits, which sort faster.
+        kind = np.min_scalar_type(-max(n_clusters, 1))
+        order = np.argsort(labels.astype(kind), kind="stable")
+        firsts = np.searchsorted(labels[order], np.arange(n_clusters + 1))
+        for k, (first, end) in enumerate(pairwise(firsts)):
+            some = order[first : min(end, first + _ROUGH_ROWS)]
+            rows = np.asarray(X[some], dtype=np.float64)
+            known = ~np.isnan(rows)
+            if missing is not None:
+                known &= ~missing[some]
+            # Divided first, because the sum of huge numbers is none.
+            parts = rows / np.maximum(known.sum(axis=0), 1)
+            shifts[k] = np.where(known, parts, 0).sum(axis=0)
+            with np.errstate(over="ignore"):
+                apart = np.where(known, np.abs(rows - shifts[k]), 0)
+            spans[k] = apart.max(axis=0, initial=0)
+        return cls(shifts, _level(spans.max(axis=0)))
+
+    def place(
+        self, rows, at: np.ndarray, gone: np.ndarray | None
+    ) -> tuple[np.ndarray, np.ndarray | None]:
+        """Return rows as they are seen from here, and which cells are missing."""
+        if sparse.issparse(rows):
+            return rows.astype(np.float64), None
+        rows = rows - self.shifts.take(at, axis=0)
+        rows *= self.scale
+        gone = np.isnan(rows) if gone is None else gone | np.isnan(rows)
+        if not gone.any():
+            return rows, None
+        rows[gone] = 0
+        return rows, gone
+
+
+def _level(sizes: np.ndarray) -> np.ndarray:
+    """Return powers of two that make sizes about 1."""
+    exponents = np.frexp(np.minimum(sizes, np.finfo(np.float64).max))[1]
+    return np.ldexp(1.0, -np.clip(exponents, -1000, 1000))
 
 
 def _add_up(
-    adder: sparse.csc_array,
-    rows,
-    gone: np.ndarray | None,
-    shift: np.ndarray | None,
+    adder: sparse.csc_array, rows, gone: np.ndarray | None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return sums and sums of squares over each cluster, and the weight of cells."""
     sizes = adder.sum(axis=1)[:, None]
+    known = np.broadcast_to(sizes, (len(sizes), rows.shape[1]))
     if sparse.issparse(rows):
-        known = np.broadcast_to(sizes, (len(sizes), rows.shape[1]))
         return (adder @ rows).toarray(), (adder @ rows.power(2)).toarray(), known
-    assert shift is not None
-    rows = np.subtract(rows, shift, dtype=np.float64)
-    gone = np.isnan(rows) if gone is None else gone | np.isnan(rows)
-    if gone.any():
-        rows[gone] = 0
+    if gone is not None:
         known = adder @ (~gone).astype(np.float64)
-    else:
-        known = np.broadcast_to(sizes, (len(sizes), rows.shape[1]))
     return adder @ rows, adder @ rows**2, known
 
 
@@ -180,11 +232,14 @@ def compare_rows(rows: np.ndarray, nearest: np.ndarray, profile: Profile) -> np.
     this row in it.
     """
     centers, units = profile.centers[nearest], profile.units[nearest]
-    apart = rows - centers
-    apart[np.abs(apart) <= _ROUNDING * (np.abs(rows) + np.abs(centers))] = 0
-    alone = np.sign(apart) * np.sqrt(profile.sizes[nearest] + 1)[:, None]
-    differences = np.divide(apart, units, out=alone, where=units > 0)
-    return np.where(np.isnan(differences), 0, differences)
+    with np.errstate(over="ignore", invalid="ignore"):
+        apart = rows - centers
+        rounding = _ROUNDING * np.abs(rows) + _ROUNDING * np.abs(centers)
+        apart[np.abs(apart) <= rounding] = 0
+        alone = np.sign(apart) * np.sqrt(profile.sizes[nearest] + 1)[:, None]
+        differences = np.divide(apart, units, out=alone, where=units > 0)
+    # What is infinite becomes the largest number that is not.
+    return np.nan_to_num(differences, copy=False)
 
 
 def most_different(

@@ -1,6 +1,7 @@
 """How far a fit is: stages report, and whoever watches is told."""
 
 import threading
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -11,8 +12,12 @@ LABELLING = "labelling rows"
 FUSING = "fusing"
 
 # A fit works in several threads, and one watcher may see several fits.
-_lock = threading.Lock()
 _watchers: list[Callback] = []
+
+# Reports that no watcher has been told yet. Nobody waits to tell: a callback that fits
+# or asks a model itself would wait for itself.
+_reports: deque[tuple[str, int, int]] = deque()
+_telling = threading.Lock()
 
 
 @contextmanager
@@ -25,22 +30,34 @@ def watch(callback: Callback) -> Iterator[None]:
         Gets the stage, what is done and what there is to do in all; called from one
         thread at a time.
     """
-    with _lock:
-        _watchers.append(callback)
+    _watchers.append(callback)
     try:
         yield
     finally:
-        with _lock:
-            _watchers.remove(callback)
+        _watchers.remove(callback)
 
 
 def report(stage: str, done: int, total: int) -> None:
-    """Tell all watchers how far a stage is."""
+    """Tell all watchers how far a stage is, or leave it to who is telling already."""
     if not _watchers:
         return
-    with _lock:
-        for callback in _watchers:
-            callback(stage, done, total)
+    _reports.append((stage, done, total))
+    # Looked at again after the lock is free: another may have left a report just then.
+    while _reports and _telling.acquire(blocking=False):
+        try:
+            while _reports:
+                _tell(*_reports.popleft())
+        except BaseException:
+            # The fit ends here: what it left is not for the next watcher.
+            _reports.clear()
+            raise
+        finally:
+            _telling.release()
+
+
+def _tell(stage: str, done: int, total: int) -> None:
+    for callback in tuple(_watchers):
+        callback(stage, done, total)
 
 
 class Counter:

@@ -89,7 +89,8 @@ def _part_missing(numbers, categories: list, n_samples: int) -> Features:
     if missing is None or not missing.any():
         return Features(numbers, categories, n_samples)
     n_known = np.maximum(np.count_nonzero(~missing, axis=0), 1)
-    means = np.where(missing, 0, numbers).sum(axis=0, dtype=np.float64) / n_known
+    # Divided first, because the sum of huge numbers is none.
+    means = np.where(missing, 0, numbers / n_known).sum(axis=0, dtype=np.float64)
     filled = np.where(missing, means.astype(numbers.dtype), numbers)
     return Features(filled, categories, n_samples, missing)
 
@@ -119,7 +120,7 @@ def read_rows(estimator, X, *, reset: bool, accept_sparse: bool = True):
         )
         _check_any_row(estimator, frame)
         return check_array(
-            frame.to_numpy(),
+            _stack(list(frame.iter_columns()), frame),
             dtype=_FLOATS,
             order="C",
             input_name="X",
@@ -170,9 +171,7 @@ def _read_frame(estimator, frame: nw.DataFrame) -> Features:
     ]
     if not numbers:
         return Features(None, categories, len(frame))
-    values = frame.to_numpy()
-    if categories:
-        values = np.column_stack([column.to_numpy() for column in numbers])
+    values = _stack(numbers, None if categories else frame)
     checked = check_array(
         values,
         dtype=_FLOATS,
@@ -181,6 +180,26 @@ def _read_frame(estimator, frame: nw.DataFrame) -> Features:
         ensure_all_finite=_finite_rule(estimator, values),
     )
     return _part_missing(checked, categories, len(frame))
+
+
+def _stack(columns: list, frame: nw.DataFrame | None) -> np.ndarray:
+    """Return columns as an array, at once where they are a whole frame of numbers."""
+    values = None if frame is None else frame.to_numpy()
+    if values is not None and values.dtype != object:
+        return values
+    return np.column_stack([_to_array(column) for column in columns])
+
+
+def _to_array(column) -> np.ndarray:
+    """Return a column of numbers or truth values, NaN where a cell is missing."""
+    values = column.to_numpy()
+    if values.dtype != object:
+        return values
+    # Objects, because pandas has a missing value that is no number.
+    is_known = ~column.is_null().to_numpy().astype(bool)
+    numbers = np.full(len(values), np.nan)
+    numbers[is_known] = values[is_known].astype(np.float64)
+    return numbers
 
 
 def _read_array(estimator, X, *, reset: bool) -> Features:
@@ -278,7 +297,8 @@ def check_labelled(columns: list[tuple[np.ndarray, np.ndarray]]) -> None:
     if len(silent):
         raise ValueError(
             f"{len(silent)} rows have no label in any partition, the first is row "
-            f"{silent[0]}. Drop them, or add a partition in which they have one."
+            f"{silent[0]}. Fill their missing cells, drop them, or add a partition in "
+            "which they have a label."
         )
 
 

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import scipy
 import sklearn
+from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.neighbors import BallTree, KDTree
 from sklearn.tree import BaseDecisionTree
@@ -31,8 +32,8 @@ _PAGE = "corral.json"
 # Raised when files of older releases can no longer be read.
 _FORMAT = 1
 
-# What skops does not trust by itself and fitted models hold. Trees are checked after
-# they are read: their node numbers are followed without a look at their range.
+# What skops does not trust by itself and fitted models hold. Trees and sparse rows are
+# checked after they are read: their numbers are followed without a look at their range.
 _TRUSTED = {
     "numpy.dtype",
     "scipy.sparse._csr.csr_array",
@@ -248,9 +249,11 @@ def _first_line(error: Exception) -> str:
 
 
 def _check_trees(model: Any) -> None:
-    """Refuse trees whose nodes lead out of them or in circles."""
+    """Refuse trees and sparse rows whose numbers lead out of them or in circles."""
     for each in _find_trees(model, set()):
-        if isinstance(each, BaseDecisionTree):
+        if sparse.issparse(each):
+            each.check_format(full_check=True)
+        elif isinstance(each, BaseDecisionTree):
             _check_decisions(each)
         else:
             _check_search(each)
@@ -289,17 +292,20 @@ def _check_search(tree: KDTree | BallTree) -> None:
 
 
 def _find_trees(value: Any, seen: set[int]) -> Iterator[Any]:
-    """Return all trees inside a value, whose numbers are followed unchecked."""
-    if isinstance(value, (str, bytes, int, float, np.ndarray)) or id(value) in seen:
+    """Return all trees and sparse rows in a value, whose numbers are not checked."""
+    if isinstance(value, (str, bytes, int, float)) or id(value) in seen:
         return
     seen.add(id(value))
     is_decision = isinstance(value, BaseDecisionTree) and hasattr(value, "tree_")
-    if is_decision or isinstance(value, (KDTree, BallTree)):
+    is_rows = sparse.issparse(value) and value.format in ("csr", "csc", "bsr")
+    if is_decision or is_rows or isinstance(value, (KDTree, BallTree)):
         yield value
     inside: Any = getattr(value, "__dict__", {})
     if isinstance(value, dict):
         inside = value
     if isinstance(value, (list, tuple, set)):
         inside = dict(enumerate(value))
+    if isinstance(value, np.ndarray) and value.dtype == object:
+        inside = dict(enumerate(value.flat))
     for each in inside.values():
         yield from _find_trees(each, seen)

@@ -3,6 +3,7 @@ import re
 
 import pytest
 
+from corral.cli._reasons import _sum
 from tests.cli.example import ODD, only_line, run_corral
 
 
@@ -115,3 +116,55 @@ def test_wrong_rows_are_one_sentence(model, data, words, message):
     result = run_corral("explain", model, data, *words)
     assert result.exit_code == 2
     assert message in only_line(result.stderr)
+
+
+def test_rows_that_tie_at_the_cut_are_told_as_the_labels_file_has_them(tmp_path):
+    data, labels = tmp_path / "ties.csv", tmp_path / "labels.csv"
+    rows = [f"{i % 4},{i % 3}" for i in range(60)] + ["50,50"] * 6
+    data.write_text("\n".join(["x,y", *rows]))
+    words = ("--n-clusters", 2, "--n-outliers", 3, "--labels", labels)
+    model = tmp_path / "model.skops"
+    summary = run_corral("fit", data, *words, "--model", model).stdout
+    assert re.search(r"3 rows, whose scores are above or at [\d,]+\n", summary)
+    written = [int(line.split(",")[1]) for line in labels.read_text().splitlines()[1:]]
+    assert written.count(-1) == 3
+    asked = [w for row in range(60, 66) for w in ("--row", row)]
+    told = json.loads(run_corral("explain", model, data, *asked, "--json").stdout)
+    assert [each["label"] for each in told] == written[60:]
+    text = run_corral("explain", model, data, *asked).stdout
+    assert len(re.findall(r"It is set aside: its score \S+ is at the cut", text)) == 3
+    assert text.count("It is kept: ") == 3
+
+
+@pytest.mark.parametrize("method", ["lof", "iforest"])
+def test_the_cut_is_that_of_the_labels(data, tmp_path, method):
+    # Both keep a detector of scikit-learn, whose cut is another.
+    words = ("--method", method, "--n-outliers", 20, "--columns", "a,b,c,d")
+    found = json.loads(run_corral("fit", data, *words, "--json").stdout)
+    labels, scores = found["labels"]["label"], found["labels"]["outlier_score"]
+    assert labels.count(-1) == 20
+    above = [score > found["cut"] for score in scores]
+    assert above == [label == -1 for label in labels]
+
+
+def test_a_cut_of_zero_has_no_sign(data):
+    words = ("--method", "kcc", "--n-clusters", 3)
+    assert "above 0\n" in run_corral("fit", data, *words).stderr
+
+
+def test_names_from_the_data_stay_on_their_line(tmp_path):
+    data, model = tmp_path / "data.csv", tmp_path / "model.skops"
+    rows = [f"{i % 5},{i % 7},r\x1b[31m{i}" for i in range(40)]
+    data.write_text("\n".join(['"a\nb\x1b[2J",c,who', *rows, "99,99,odd"]))
+    words = ("--n-clusters", 2, "--n-outliers", 1, "--id-column", "who")
+    done = run_corral("fit", data, *words, "--model", model)
+    assert done.exit_code == 0, done.output
+    text = run_corral("explain", model, data, "--row", 40, "--row", 0).stdout
+    assert "\x1b" not in text + done.stderr
+    assert re.search(r"^    a b\ufffd\[2J  \d+\.\d above the mean, at 99$", text, re.M)
+
+
+def test_no_part_of_the_cost_is_shown_below_zero():
+    costs = {"label_cost": 1.006, "rarity_cost": 1.006, "distance_cost": 0.0}
+    shown = _sum({"score": 2.012, **costs})
+    assert shown.endswith("labels 1.00 + rarity 1.01 + distance 0.00 = 2.01.")

@@ -1,7 +1,9 @@
+import errno
 import sys
 
 import pytest
 
+from corral.cli._errors import sentence
 from tests.cli.example import FIT, only_line, run_corral
 
 
@@ -132,3 +134,31 @@ def test_devices_may_be_outputs(bad):
     # Nothing is put beside them, and they stay what they are.
     result = run_corral("fit", bad / "data.csv", *FIT, "--report", "/dev/null")
     assert result.exit_code == 0, result.output
+
+
+@pytest.mark.parametrize(
+    ("option", "writer"),
+    [
+        ("--labels", "corral.tables.write_rows"),
+        ("--model", "corral.persist.save"),
+        ("--report", "pathlib.Path.write_text"),
+    ],
+)
+def test_a_full_disk_names_the_file(bad, monkeypatch, option, writer):
+    def fail(*arguments, **settings):
+        # As the system has it: without the name of a file.
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(writer, fail)
+    name = {"--labels": "l.csv", "--model": "m.skops", "--report": "r.html"}[option]
+    monkeypatch.chdir(bad)
+    result = run_corral("fit", "data.csv", *FIT, option, name)
+    assert result.exit_code == 2
+    assert only_line(result.stderr) == (
+        f"Error: '{name}' cannot be used: No space left on device."
+    )
+
+
+def test_a_full_disk_behind_standard_output_is_one_sentence():
+    error = OSError(errno.ENOSPC, "No space left on device")
+    assert sentence(error) == "Reading or writing failed: No space left on device."

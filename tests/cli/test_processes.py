@@ -74,6 +74,22 @@ def test_a_reader_that_leaves_is_no_error(data):
     assert "set aside 3 rows" in stderr
 
 
+@pytest.mark.parametrize(
+    ("close", "code", "message"),
+    [(1, 2, "Error: Standard output is closed"), (2, 0, "")],
+)
+def test_closed_streams_are_no_fault_of_corral(data, close, code, message):
+    done = subprocess.run(
+        ["sh", "-c", f'exec "$@" {close}>&-', "sh"]
+        + [*CORRAL, "fit", str(data), *map(str, FIT)],
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == code
+    assert message in done.stderr
+    assert ("id,label" in done.stdout) == (close == 2)
+
+
 def test_a_terminal_gets_a_bar_that_vanishes():
     # Nobody asked for it; standard error is a terminal, and work takes over a second.
     code = """

@@ -6,6 +6,7 @@ import pytest
 from corral.cli._call import command_line
 from corral.cli._files import print_json
 from corral.cli._group import corral as command
+from corral.cli._names import Names, join_names
 from corral.cli._text import count, fact, listing, number, table
 
 
@@ -65,3 +66,10 @@ def test_the_call_is_written_so_that_it_can_be_repeated():
     assert """--exclude '"a,b",c'""" in line
     assert "--seed 0" in line
     assert "--n-clusters" not in line
+
+
+def test_a_name_may_hold_a_line_end_in_quotes():
+    names = ["a\nb", "c"]
+    assert Names().convert(join_names(names), None, None) == names
+    with pytest.raises(click.BadParameter, match="stands in double quotes"):
+        Names().convert("a\nb,c", None, None)

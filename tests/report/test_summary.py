@@ -1,5 +1,6 @@
 import datetime
 import json
+import math
 
 import numpy as np
 import pandas as pd
@@ -13,9 +14,10 @@ from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 
 from corral import COR, CORDetector
+from corral.detectors import LOF
 from corral.report import summarize, to_html
 from corral.report._summary import _curve_ranks
-from corral.rivals import HDBSCAN
+from corral.rivals import HDBSCAN, KCC
 
 
 def test_summary_sizes_add_up(estimator):
@@ -249,6 +251,31 @@ def test_summary_has_the_user_s_ids(estimator, six_rows):
     assert [row["id"] for row in summary["strangest"]] == ["f", "a"]
     ids = dict(zip(summary["map"]["rows"], summary["map"]["ids"], strict=True))
     assert ids == dict(enumerate("abcdef"))
+
+
+@pytest.mark.parametrize("library", [pd, pl])
+def test_missing_cells_that_were_filled_are_told_by_the_values(planted, library):
+    own = planted.X[:, :2].copy()
+    own[:3, 1] = np.nan
+    values = library.DataFrame({"a": own[:, 0], "b": own[:, 1]})
+    filled = np.nan_to_num(own)
+    model = LOF(n_outliers=6).fit(filled)
+    summary = summarize(model, filled, feature_names=["a", "b"], values=values)
+    assert summary["run"]["n_missing"] == {"b": 3}
+
+
+def test_summary_tells_of_rows_that_tie_at_the_cut():
+    X = np.array([[i % 4, i % 3] for i in range(60)] + [[50, 50]] * 6, dtype=float)
+    model = COR(2, n_outliers=3, n_partitions=10, random_state=0).fit(X)
+    summary = summarize(model, X)
+    assert summary["scores"]["n_at_cut"] == 3
+    assert "Rows above or at a score of" in to_html(summary)
+
+
+def test_a_cut_of_zero_has_no_sign(planted):
+    model = KCC(3, random_state=0).fit(planted.X)
+    assert model.offset_ == 0
+    assert math.copysign(1, summarize(model, planted.X)["scores"]["cut"]) == 1
 
 
 def test_summary_counts_missing_cells(planted):

@@ -36,6 +36,7 @@ def test_category_in_words(share, words):
     [
         (None, "–"),
         (float("nan"), "–"),
+        (True, "true"),
         (np.datetime64("NaT").astype(object), "–"),
         (0.0, "0"),
         (212.0, "212"),
@@ -45,7 +46,6 @@ def test_category_in_words(share, words):
         (1e300, "1e+300"),
         (float("inf"), "inf"),
         (7, "7"),
-        (True, "True"),
         (datetime.datetime(2024, 5, 1), "2024-05-01"),
         (datetime.datetime(2024, 5, 1, 12, 30), "2024-05-01 12:30:00"),
         ("x" * 100, "x" * 79 + "…"),

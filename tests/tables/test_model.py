@@ -234,3 +234,33 @@ def test_a_second_fit_forgets_the_first():
     model = make_model("kmeans--", id_column="id").fit(make_table())
     model.set_params(estimator=all_methods()["lof"].make()).fit(make_table())
     assert not hasattr(model, "nearest_labels_")
+
+
+@pytest.mark.parametrize("name", ["cor", "lof"])
+def test_reasons_keep_the_index_of_a_pandas_frame(name):
+    frame = make_table().to_pandas()
+    frame.index = [f"row {i}" for i in range(len(frame))]
+    reasons = make_model(name).fit(frame).explain(frame)
+    assert reasons.index.equals(frame.index)
+
+
+@pytest.mark.parametrize("pairs", [False, True])
+def test_columns_of_pandas_may_have_names_that_are_no_texts(pairs):
+    numbers = np.random.default_rng(0).normal(size=(40, 2))
+    names = pd.MultiIndex.from_tuples([("a", 0), ("a", 1)]) if pairs else [0, 1]
+    frame = pd.DataFrame(numbers, columns=names)
+    model = make_model().fit(frame)
+    assert model.encoder_.feature_names_out_ == [str(name) for name in frame.columns]
+
+
+def test_cells_of_different_kinds_are_texts_as_in_a_file():
+    frame = pd.DataFrame({"a": np.arange(40.0), "b": [1, "x", 2.5, None] * 10})
+    encoder = make_model().fit(frame).encoder_
+    assert encoder.kinds_["b"] == "category"
+    assert encoder.transform(frame)["b"].to_pylist()[:4] == ["1", "x", "2.5", None]
+
+
+def test_cells_that_are_no_values_are_told_with_their_column():
+    frame = pd.DataFrame({"a": np.arange(4.0), "b": [1, "x", object(), {}]})
+    with pytest.raises(ValueError, match="Column 'b' holds cells of different kinds"):
+        make_model().fit(frame)

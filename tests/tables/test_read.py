@@ -202,6 +202,33 @@ def test_a_first_line_that_counts_up_names_the_columns(put, head):
     assert read.column_names == head.split(",")
 
 
+@pytest.mark.parametrize("has_names", [True, False])
+def test_lines_of_csv_may_be_long(put, has_names):
+    # Longer than the part by which the delimiter is told.
+    row = ",".join(["1.2345678901234567"] * 5_000)
+    names = ",".join(f"c{j}" for j in range(5_000))
+    lines = [names, row] if has_names else [row]
+    assert read_table(put("t.csv", "\n".join(lines).encode())).shape == (1, 5_000)
+
+
+def test_cells_of_csv_may_be_long(put):
+    content = b"a,b\n1," + b"x" * 3_000_000 + b"\n2,y\n"
+    assert read_table(put("t.csv", content))["a"].to_pylist() == [1, 2]
+
+
+def test_a_ragged_row_beside_a_long_cell_is_said_in_a_sentence(put):
+    content = b"a,b\n1," + b"x" * 200_000 + b"\n2,y,z\n"
+    with pytest.raises(ValueError, match="cannot be read as CSV|has 3 cells"):
+        read_table(put("t.csv", content))
+
+
+def test_leading_zeros_of_codes_are_kept(put):
+    table = read_table(put("t.csv", b"id,minute,n\n00123,05,100\n20000,10,200\n"))
+    assert table["id"].to_pylist() == ["00123", "20000"]
+    assert table["minute"].to_pylist() == [5, 10]
+    assert table["n"].to_pylist() == [100, 200]
+
+
 def test_types_may_change_far_down_a_file(put):
     # The head alone, a megabyte of it, would be whole numbers.
     rows = "1\n" * 700_000 + "2.5\n"

@@ -41,7 +41,9 @@ def progress(wanted: bool | None) -> Iterator[Bar]:
     ------
     bar : Bar
     """
-    if wanted is False or (wanted is None and not sys.stderr.isatty()):
+    # Standard error is None where it was closed, and then nobody sees a bar.
+    is_seen = sys.stderr is not None and (wanted or sys.stderr.isatty())
+    if wanted is False or not is_seen:
         yield _NoBar()
         return
     bar = _rich_bar(wanted)

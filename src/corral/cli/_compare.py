@@ -8,7 +8,7 @@ import click
 from corral.cli._bar import progress
 from corral.cli._config import config_option
 from corral.cli._errors import Failure
-from corral.cli._files import check_outputs, print_json
+from corral.cli._files import check_outputs, print_json, write_labels
 from corral.cli._methods import MethodName
 from corral.cli._names import Names, flatten
 from corral.cli._options import (
@@ -86,12 +86,11 @@ def compare(
         bar.stage("starting")
         from corral.cli._side_by_side import fit_all, in_words
         from corral.cli._work import read
-        from corral.tables import write_rows
 
         table = read(data, form, bar)
         found = fit_all(table, methods, settings, table_settings(options), bar)
         if labels is not None and found.columns:
-            write_rows(labels, found.columns)
+            write_labels(labels, found.columns)
 
     failed = found.facts["failed"]
     if as_json:

@@ -96,7 +96,8 @@ def fetch(names: tuple[str, ...], folder: Path | None, show: bool | None) -> Non
     for name in names:
         # A wrong name is known before the first download.
         describe_dataset(name)
-    shown = sys.stderr.isatty() if show is None else show
+    is_terminal = sys.stderr is not None and sys.stderr.isatty()
+    shown = is_terminal if show is None else show
     for name in names:
         for path in fetch_dataset(name, data_dir=folder, progress=shown):
             click.echo(path)

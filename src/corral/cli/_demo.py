@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from corral.cli._files import check_extras, make_folder, write_text
+from corral.cli._files import check_extras, make_folder, write_labels, write_text
 
 if TYPE_CHECKING:
     import numpy as np
@@ -54,7 +54,6 @@ def demo(output: Path, seed: int) -> None:
 
     from corral import COR
     from corral.report import summarize, to_html
-    from corral.tables import write_rows
 
     make_folder(output)
     data = _demo_data(seed)
@@ -76,7 +75,7 @@ def demo(output: Path, seed: int) -> None:
         "nearest_label": model.nearest_labels_,
         "outlier_score": model.outlier_scores_,
     }
-    write_rows(labels_path, columns)
+    write_labels(labels_path, columns)
     write_text(report_path, page)
 
     click.echo(f"fit       {seconds:.1f} seconds")

@@ -62,7 +62,7 @@ class Interrupted(click.ClickException):
     def show(self, file=None) -> None:
         """Write the line to standard error."""
         # A terminal has echoed ^C, and the cursor stands behind it.
-        start = "\n" if sys.stderr.isatty() else ""
+        start = "\n" if sys.stderr is not None and sys.stderr.isatty() else ""
         click.echo(start + self.format_message(), err=True)
 
 
@@ -105,6 +105,8 @@ def sentence(error: Exception) -> str:
     """
     if isinstance(error, OSError) and error.strerror and error.filename:
         return f"'{error.filename}' cannot be used: {error.strerror}."
+    if isinstance(error, OSError) and error.strerror:
+        return f"Reading or writing failed: {error.strerror}."
     text = " ".join(str(error).split())
     if isinstance(error, MemoryError):
         return f"The memory is too small. {text}".rstrip()

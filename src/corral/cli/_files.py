@@ -4,7 +4,8 @@ import json
 import math
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -100,6 +101,22 @@ def _check_place(option: str, path: Path) -> None:
         )
 
 
+@contextmanager
+def named(path: Path) -> Iterator[None]:
+    """Name the file in an error of writing it, such as that of a full disk.
+
+    Parameters
+    ----------
+    path : Path
+    """
+    try:
+        yield
+    except OSError as error:
+        if error.errno is None or error.filename is not None:
+            raise
+        raise OSError(error.errno, os.strerror(error.errno), str(path)) from error
+
+
 def write_text(path: Path, text: str) -> None:
     """Write a file, complete or not at all.
 
@@ -111,8 +128,22 @@ def write_text(path: Path, text: str) -> None:
     """
     from corral.tables import write_atomically
 
-    with write_atomically(path) as part:
+    with named(path), write_atomically(path) as part:
         part.write_text(text, encoding="utf-8", newline="")
+
+
+def write_labels(path: Path, columns: Mapping[str, Sequence]) -> None:
+    """Write the labels file, complete or not at all.
+
+    Parameters
+    ----------
+    path : Path
+    columns : mapping of str to sequence
+    """
+    from corral.tables import write_rows
+
+    with named(path):
+        write_rows(path, columns)
 
 
 def print_rows(columns: Mapping[str, Sequence]) -> None:
@@ -124,6 +155,7 @@ def print_rows(columns: Mapping[str, Sequence]) -> None:
     """
     from corral.tables import write_csv
 
+    _check_stdout()
     write_csv(sys.stdout, columns)
     # A reader that has gone is noticed here, not when Python ends.
     sys.stdout.flush()
@@ -138,7 +170,17 @@ def print_json(facts: Any) -> None:
         Of plain values; numbers that are not finite, which JSON does not have, become
         null.
     """
+    _check_stdout()
     click.echo(json.dumps(_finite(facts), indent=2, ensure_ascii=False))
+
+
+def _check_stdout() -> None:
+    # It is None where the caller closed it.
+    if sys.stdout is None:
+        raise ValueError(
+            "Standard output is closed, so the result has nowhere to go. Open it, or "
+            "name a file for the result."
+        )
 
 
 def _finite(value: Any) -> Any:

@@ -33,7 +33,7 @@ _N_DROPPED = 10
 
 
 def core_of(model: Any) -> Any:
-    """Return the estimator that has the cut, inside all wrappers.
+    """Return the estimator that found the outliers, without the detector's view.
 
     Parameters
     ----------
@@ -43,9 +43,11 @@ def core_of(model: Any) -> Any:
     -------
     estimator : object
     """
+    from corral import CORDetector
+
     estimator = model.estimator_
-    # The detector's view of COR keeps all but the cut in the estimator below it.
-    return getattr(estimator, "estimator_", estimator)
+    # Other detectors keep scikit-learn's below them, whose cut is not their own.
+    return estimator.estimator_ if isinstance(estimator, CORDetector) else estimator
 
 
 def has_clusters(model: Any) -> bool:
@@ -196,12 +198,15 @@ def describe_labels(columns: Mapping[str, Any], model: Any) -> dict[str, Any]:
         "clusters" is None for a detector, whose +1 is no cluster.
     """
     labels = np.asarray(columns["label"])
+    is_outlier = labels == -1
+    cut = cut_of(core_of(model))
     sizes = Counter(labels[labels >= 0].tolist())
     clusters = [{"label": label, "n_rows": sizes[label]} for label in sorted(sizes)]
     return {
-        "n_outliers": int((labels == -1).sum()),
+        "n_outliers": int(is_outlier.sum()),
         "clusters": clusters if has_clusters(model) else None,
-        "cut": cut_of(core_of(model)),
+        "cut": cut,
+        "n_at_cut": _count_at_cut(columns, is_outlier, cut),
         "strangest": _strangest(columns),
     }
 
@@ -218,7 +223,17 @@ def cut_of(core: Any) -> float | None:
     cut : float or None
     """
     offset = getattr(core, "offset_", None)
-    return None if offset is None or not np.isfinite(offset) else -float(offset)
+    # Minus would make -0 of an offset of 0.
+    return None if offset is None or not np.isfinite(offset) else 0.0 - float(offset)
+
+
+def _count_at_cut(
+    columns: Mapping[str, Any], is_outlier: np.ndarray, cut: float | None
+) -> int:
+    """Count the outliers that tie with rows that are kept."""
+    if cut is None:
+        return 0
+    return int((is_outlier & (np.asarray(columns["outlier_score"]) <= cut)).sum())
 
 
 def _strangest(columns: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -290,7 +305,9 @@ def label_words(facts: Mapping[str, Any]) -> list[str]:
         lines.append(fact("clusters", f"{len(sizes)}, with {listing(sizes, 20)} rows"))
     outliers = count(facts["n_outliers"], "row")
     if facts["cut"] is not None and facts["n_outliers"]:
-        outliers += f", whose scores are above {number(facts['cut'])}"
+        # Of rows that tie at the cut, only as many as were asked for are set aside.
+        least = " or at" if facts["n_at_cut"] else ""
+        outliers += f", whose scores are above{least} {number(facts['cut'])}"
     lines.append(fact("set aside", outliers))
     if facts["strangest"]:
         names = [

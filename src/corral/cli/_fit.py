@@ -11,8 +11,10 @@ from corral.cli._config import config_option
 from corral.cli._files import (
     check_extras,
     check_outputs,
+    named,
     print_json,
     print_rows,
+    write_labels,
     write_text,
 )
 from corral.cli._methods import MethodName, make_method
@@ -90,7 +92,6 @@ def fit(
     with progress(show) as bar:
         bar.stage("starting")
         from corral.cli._work import fit_table, make_page, read
-        from corral.tables import write_rows
 
         estimator = make_method(method, settings, tfidf=options["tfidf"])
         table = read(data, form, bar)
@@ -101,9 +102,10 @@ def fit(
         if model is not None:
             from corral import persist
 
-            persist.save(fitted.model, model)
+            with named(model):
+                persist.save(fitted.model, model)
         if labels is not None:
-            write_rows(labels, fitted.columns)
+            write_labels(labels, fitted.columns)
         if report is not None:
             write_text(report, page)
 

@@ -7,7 +7,7 @@ import click
 
 
 class Names(click.ParamType):
-    """Names parted by commas; one with a comma in it stands in double quotes."""
+    """Names parted by commas; one with a comma or line end stands in double quotes."""
 
     name = "names"
 
@@ -15,7 +15,14 @@ class Names(click.ParamType):
         """Return the names."""
         if isinstance(value, list):
             return value
-        names = next(csv.reader([value], skipinitialspace=True), [])
+        try:
+            names = next(csv.reader([value], skipinitialspace=True), [])
+        except csv.Error:
+            self.fail(
+                f"{value!r} has a line end. A name with one stands in double quotes.",
+                param,
+                ctx,
+            )
         return [each for each in map(str.strip, names) if each]
 
 
@@ -31,8 +38,9 @@ def join_names(names: list[str]) -> str:
     text : str
     """
     text = io.StringIO()
-    csv.writer(text, lineterminator="").writerow(names)
-    return text.getvalue()
+    # The writer quotes names with the characters that would end its line.
+    csv.writer(text, lineterminator="\r\n").writerow(names)
+    return text.getvalue().removesuffix("\r\n")
 
 
 def flatten(

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from corral.cli._bar import progress
-from corral.cli._files import check_outputs, print_json, print_rows
+from corral.cli._files import check_outputs, print_json, print_rows, write_labels
 from corral.cli._options import (
     INPUT,
     MODEL,
@@ -51,11 +51,10 @@ def predict(
         bar.stage("starting")
         from corral.cli._findings import label_words, table_words
         from corral.cli._work import judge_file
-        from corral.tables import write_rows
 
         judged = judge_file(model, data, form, bar)
         if labels is not None:
-            write_rows(labels, judged.columns)
+            write_labels(labels, judged.columns)
 
     files = {"labels": str(labels)} if labels else {}
     facts = judged.facts | {"files": files}

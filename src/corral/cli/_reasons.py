@@ -4,9 +4,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import narwhals.stable.v1 as nw
+import numpy as np
 
 from corral.cli._errors import near_names
 from corral.cli._findings import core_of, cut_of
+from corral.cli._text import one_line
 
 _NUMBERS = (
     "score",
@@ -56,12 +58,21 @@ def explain_rows(
             "n_partitions": getattr(core, "n_partitions_", None),
             # Methods without partitions have a score and no costs.
             **{name: reason[name] for name in _NUMBERS if name in reason},
+            "label": _label_of(model, row, len(names), reason),
             "features": _features(reason, n_features, model.encoder_, part, place),
         }
         for place, (row, reason) in enumerate(
             zip(chosen, explained.rows(named=True), strict=True)
         )
     ]
+
+
+def _label_of(model: Any, row: int, n_rows: int, reason: dict[str, Any]) -> int:
+    """Return the label; of a row of the fit that ties at the cut, that of the fit."""
+    is_of_fit = n_rows == len(model.labels_) and np.isclose(
+        reason["score"], model.outlier_scores_[row]
+    )
+    return int(model.labels_[row]) if is_of_fit else reason["label"]
 
 
 def _choose(names: list[str], rows: Sequence[int], ids: Sequence[str]) -> list[int]:
@@ -127,7 +138,7 @@ def in_words(reason: dict[str, Any]) -> str:
     cluster = reason.get("nearest_label")
     place = "the rows that are kept" if cluster is None else f"cluster {cluster}"
     lines = [
-        f"Row {row}" + ("" if name == str(row) else f", {name}"),
+        f"Row {row}" + ("" if name == str(row) else f", {one_line(name)}"),
         f"  {_verdict(reason)}",
     ]
     if cluster is not None:
@@ -137,7 +148,7 @@ def in_words(reason: dict[str, Any]) -> str:
     told = [each for each in reason["features"] if abs(each["difference"]) >= _LEAST]
     if told:
         lines.append(f"  What sets it apart, in spreads of {place}:")
-        width = max(len(each["feature"]) for each in told)
+        width = max(len(one_line(each["feature"])) for each in told)
         lines += [f"    {_feature_words(each, width)}" for each in told]
     return "\n".join(lines)
 
@@ -146,6 +157,11 @@ def _verdict(reason: dict[str, Any]) -> str:
     score, cut = reason["score"], reason["cut"]
     if cut is None:
         return f"It is kept, as all rows are: its score is {score:.2f}."
+    if reason["label"] == -1 and score <= cut:
+        return (
+            f"It is set aside: its score {score:.2f} is at the cut, and ties with "
+            "that of a row that is kept."
+        )
     if reason["label"] == -1:
         return f"It is set aside: its score {score:.2f} is above the cut, {cut:.2f}."
     return f"It is kept: its score {score:.2f} is not above the cut, {cut:.2f}."
@@ -163,10 +179,13 @@ def _disagreement(reason: dict[str, Any]) -> str:
 
 
 def _sum(reason: dict[str, Any]) -> str:
-    # The last part takes what rounding leaves, so that what is shown adds up.
+    # The largest part takes what rounding leaves, so that what is shown adds up.
     total = round(reason["score"], 2)
-    label, rarity = round(reason["label_cost"], 2), round(reason["rarity_cost"], 2)
-    distance = total - label - rarity
+    names = ("label_cost", "rarity_cost", "distance_cost")
+    parts = {name: round(reason[name], 2) for name in names}
+    largest = max(names, key=parts.__getitem__)
+    parts[largest] += total - sum(parts.values())
+    label, rarity, distance = parts.values()
     return (
         f"Its cost adds up: labels {label:.2f} + rarity {rarity:.2f} + distance "
         f"{distance:.2f} = {total:.2f}."
@@ -174,10 +193,11 @@ def _sum(reason: dict[str, Any]) -> str:
 
 
 def _feature_words(feature: dict[str, Any], width: int) -> str:
-    name, difference = feature["feature"], feature["difference"]
+    name, difference = one_line(feature["feature"]), feature["difference"]
     if feature["is_category"]:
         return f"{name:<{width}}  as rare as {abs(difference):.1f} spreads"
     side = "above" if difference > 0 else "below"
     return (
-        f"{name:<{width}}  {abs(difference):.1f} {side} the mean, at {feature['value']}"
+        f"{name:<{width}}  {abs(difference):.1f} {side} the mean, at "
+        f"{one_line(feature['value'])}"
     )

@@ -6,6 +6,9 @@ from collections.abc import Iterable, Sequence
 _WIDTH = 88
 _INDENT = 10
 
+# What a terminal obeys instead of showing it.
+_CONTROLS = dict.fromkeys([*range(32), *range(127, 160)], "\N{REPLACEMENT CHARACTER}")
+
 # Longer lists are cut, and say by how much.
 _N_LISTED = 12
 
@@ -24,13 +27,28 @@ def fact(name: str, text: str) -> str:
     lines : str
     """
     return textwrap.fill(
-        text,
+        one_line(text),
         width=_WIDTH,
         initial_indent=f"{name:<{_INDENT}}",
         subsequent_indent=" " * _INDENT,
         break_long_words=False,
         break_on_hyphens=False,
     )
+
+
+def one_line(text: str) -> str:
+    """Return a text of the user's data as one line that a terminal shows as it is.
+
+    Parameters
+    ----------
+    text : str
+
+    Returns
+    -------
+    line : str
+        Without the control characters that would move the cursor or change colours.
+    """
+    return " ".join(text.split()).translate(_CONTROLS)
 
 
 def listing(names: Iterable[object], limit: int = _N_LISTED) -> str:

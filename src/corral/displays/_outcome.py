@@ -67,7 +67,8 @@ def find_holder(estimator, name: str):
 def read_cut(estimator) -> float | None:
     """Return the score above which rows are outliers; None if there is none."""
     offset = getattr(estimator, "offset_", None)
-    return -float(offset) if offset is not None and math.isfinite(offset) else None
+    # Minus would make -0 of an offset of 0.
+    return 0.0 - offset if offset is not None and math.isfinite(offset) else None
 
 
 def read_vector(values, name: str) -> np.ndarray:

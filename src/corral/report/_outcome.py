@@ -97,7 +97,8 @@ def read_outcome(estimator, X, *, is_training: bool) -> Outcome:
         labels=labels.astype(np.intp),
         nearest=np.asarray(nearest).astype(np.intp),
         scores=np.asarray(scores, dtype=np.float64),
-        cut=-float(estimator.offset_) if np.isfinite(estimator.offset_) else None,
+        # Minus would make -0 of an offset of 0.
+        cut=0.0 - float(estimator.offset_) if np.isfinite(estimator.offset_) else None,
         n_clusters=n_clusters,
     )
 

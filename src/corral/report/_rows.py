@@ -49,13 +49,21 @@ class Rows:
             n_samples=len(rows),
         )
 
-    def count_missing(self) -> dict[str, int]:
-        """Return how many cells are missing in the columns that have any such."""
+    def count_missing(self, values: nw.DataFrame | None = None) -> dict[str, int]:
+        """Return how many cells are missing in the columns that have any such.
+
+        Parameters
+        ----------
+        values : narwhals data frame, default=None
+            The user's own values: what is missing there may be filled here.
+        """
         if self.are_labels:
             return {}
         counts = [(name, gone.sum()) for name, (_, gone) in self._named_categories()]
         if self.numbers is not None and not sparse.issparse(self.numbers):
             gone = np.isnan(self.numbers).sum(axis=0)
+            own = [_count_gaps(values, name) for name in self.number_names]
+            gone = np.maximum(gone, own)
             counts = [*zip(self.number_names, gone, strict=True), *counts]
         return {name: int(count) for name, count in counts if count}
 
@@ -98,6 +106,17 @@ def read_rows(
     if is_frame:
         return _read_frame(frame, names, is_category)
     return _read_array(X, names, is_category)
+
+
+def _count_gaps(values: nw.DataFrame | None, name: str) -> int:
+    """Return how many cells of a column are null or not a number."""
+    if values is None or name not in values.columns:
+        return 0
+    column = values[name]
+    is_gone = column.is_null()
+    if column.dtype.is_float():
+        is_gone = is_gone | column.is_nan()
+    return int(is_gone.sum())
 
 
 def _numbered(n_columns: int) -> list[str]:

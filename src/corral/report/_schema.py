@@ -50,6 +50,7 @@ class Scores(TypedDict):
     ranks: list[int]  # from 1
     values: list[float]
     cut: float | None  # rows with a higher score are outliers; None where none are
+    n_at_cut: int  # outliers that tie at the cut with rows that are kept
 
 
 class Reason(TypedDict):

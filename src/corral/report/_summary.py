@@ -106,7 +106,7 @@ def summarize(
         )
     history = np.asarray(getattr(inner, "objective_history_", []), dtype=np.float64)
     return {
-        "run": _run(inner, outcome, rows, is_training),
+        "run": _run(inner, outcome, rows, names.values, is_training),
         "clusters": describe_clusters(outcome, rows, profile, names.values),
         "map": _map(inner, outcome, rows, drawn, names, reasons),
         "scores": _scores(outcome),
@@ -223,7 +223,13 @@ class _Reasons:
         return self._words.is_number(name)
 
 
-def _run(estimator, outcome: Outcome, rows: Rows | None, is_training: bool) -> Run:
+def _run(
+    estimator,
+    outcome: Outcome,
+    rows: Rows | None,
+    values: nw.DataFrame | None,
+    is_training: bool,
+) -> Run:
     has_features = not getattr(estimator, "_is_precomputed", False)
     return {
         "method": type(estimator).__name__,
@@ -239,7 +245,7 @@ def _run(estimator, outcome: Outcome, rows: Rows | None, is_training: bool) -> R
         "objective": _finite(getattr(estimator, "objective_", None)),
         "n_missing": {
             clip(name): count
-            for name, count in (rows.count_missing() if rows else {}).items()
+            for name, count in (rows.count_missing(values) if rows else {}).items()
         },
     }
 
@@ -261,7 +267,15 @@ def _scores(outcome: Outcome) -> Scores:
         "ranks": ranks.tolist(),
         "values": scores[ranks - 1].tolist(),
         "cut": outcome.cut if n_outliers else None,
+        "n_at_cut": _count_at_cut(outcome),
     }
+
+
+def _count_at_cut(outcome: Outcome) -> int:
+    """Count the outliers that tie with rows that are kept."""
+    if outcome.cut is None:
+        return 0
+    return int((outcome.is_outlier & (outcome.scores <= outcome.cut)).sum())
 
 
 def _curve_ranks(n_samples: int, n_outliers: int) -> np.ndarray:

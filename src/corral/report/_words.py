@@ -23,6 +23,8 @@ def show_value(value) -> str:
     """Return a cell of the user's table as a short text; a dash where it is missing."""
     if value is None or value != value:
         return "\N{EN DASH}"
+    if isinstance(value, bool):
+        return str(value).lower()
     if isinstance(value, float) and math.isfinite(value):
         return _show_float(value)
     if isinstance(value, datetime.datetime) and value.time() == datetime.time():

@@ -61,9 +61,11 @@ def read_csv(content: Any, delimiter: str | None = None) -> Any:
     read_options = arrow_csv.ReadOptions(encoding=encoding, column_names=names)
     parse = arrow_csv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
     try:
-        table = arrow_csv.read_csv(
-            pa.BufferReader(content), read_options, parse, convert
-        )
+        table = _parse_csv(content, read_options, parse, convert)
+        codes = _find_codes(table, head, delimiter)
+        if codes:
+            convert.column_types = dict.fromkeys(codes, pa.string())
+            table = _parse_csv(content, read_options, parse, convert)
         _check_utf8(table)
     except UnicodeError as error:
         raise Broken("is not UTF-8 text. Save it as UTF-8.") from error
@@ -72,9 +74,43 @@ def read_csv(content: Any, delimiter: str | None = None) -> Any:
     return table
 
 
+def _parse_csv(content: Any, read: Any, parse: Any, convert: Any) -> Any:
+    pa, arrow_csv = need_arrow(), need_arrow("pyarrow.csv")
+    try:
+        return arrow_csv.read_csv(pa.BufferReader(content), read, parse, convert)
+    except pa.ArrowInvalid as error:
+        if "straddl" not in str(error):
+            raise
+        # A line is longer than two blocks: one block for all, of at most 2 GiB.
+        read.block_size = min(content.size, 2**31 - 1)
+        return arrow_csv.read_csv(pa.BufferReader(content), read, parse, convert)
+
+
+def _find_codes(table: Any, head: str, delimiter: str) -> list[str]:
+    """Return the columns of whole numbers that are codes, such as 00123.
+
+    Two digits are a month or a minute sooner than a code.
+    """
+    types = need_arrow().types
+    is_code = re.compile(r"\s*0\d\d+\s*$").match
+    is_whole = [types.is_integer(kind) for kind in table.schema.types]
+    found = set()
+    try:
+        for row in csv.reader(io.StringIO(head, newline=""), delimiter=delimiter):
+            found |= {j for j, cell in enumerate(row[: len(is_whole)]) if is_code(cell)}
+    except csv.Error:
+        # A cell is too long for the reader: the lines before it have to do.
+        pass
+    return [table.column_names[j] for j in sorted(found) if is_whole[j]]
+
+
 def _head_of(content: Any) -> tuple[str, str]:
-    """Return the first part as text, and how it is written."""
-    head = bytes(content[: min(content.size, _SAMPLE_BYTES)])
+    """Return the first part as text, a line at least, and how it is written."""
+    n_bytes = _SAMPLE_BYTES
+    head = bytes(content[: min(content.size, n_bytes)])
+    while b"\n" not in head.lstrip(b"\r\n") and n_bytes < content.size:
+        n_bytes *= 2
+        head = bytes(content[: min(content.size, n_bytes)])
     if head[:2] in (b"\xff\xfe", b"\xfe\xff"):
         return head[: len(head) // 2 * 2].decode("utf-16", "replace"), "utf-16"
     return head.decode("utf-8-sig", "replace"), "utf8"
@@ -130,18 +166,22 @@ def _why_not_csv(error: Exception, content: Any, encoding: str, delimiter: str) 
     # pyarrow numbers rows, without those that are blank.
     file = io.TextIOWrapper(io.BytesIO(content), encoding, "replace", newline="")
     reader = csv.reader(file, delimiter=delimiter)
-    head = next((row for row in reader if row), [])
-    line = reader.line_num + 1
-    for row in reader:
-        if row and len(row) != len(head):
-            cells = "1 cell" if len(row) == 1 else f"{len(row)} cells"
-            return (
-                f"has {cells} in line {line}, where {len(head)} are expected as in its "
-                f"first line: {delimiter.join(row)[:60]!r}. Put cells that hold the "
-                "delimiter in quotes."
-            )
+    try:
+        head = next((row for row in reader if row), [])
         line = reader.line_num + 1
-    return f"cannot be read as CSV: {_reason(error)}."
+        for row in reader:
+            if row and len(row) != len(head):
+                cells = "1 cell" if len(row) == 1 else f"{len(row)} cells"
+                return (
+                    f"has {cells} in line {line}, where {len(head)} are expected as in "
+                    f"its first line: {delimiter.join(row)[:60]!r}. Put cells that "
+                    "hold the delimiter in quotes."
+                )
+            line = reader.line_num + 1
+    except csv.Error:
+        # A cell is too long for the reader: what pyarrow says has to do.
+        pass
+    return f"cannot be read as CSV: {_reason(error)[:200]}."
 
 
 def _check_utf8(table: Any) -> None:

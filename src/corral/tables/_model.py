@@ -349,4 +349,8 @@ def _like(found, table):
     if not isinstance(frame, nw.DataFrame) or frame.implementation.is_pyarrow():
         return found
     arrow = nw.from_native(found, eager_only=True)
-    return arrow.to_polars() if frame.implementation.is_polars() else arrow.to_pandas()
+    if frame.implementation.is_polars():
+        return arrow.to_polars()
+    made = arrow.to_pandas()
+    index = nw.maybe_get_index(frame)
+    return made if index is None else made.set_axis(index, axis=0)

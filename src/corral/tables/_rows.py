@@ -9,9 +9,13 @@ import narwhals.stable.v1 as nw
 import numpy as np
 from scipy import sparse
 
+from corral._partitions import is_missing
 from corral.tables._arrow import need_arrow
 from corral.tables._columns import to_numbers
 from corral.tables._formats import WIDEST_TABLE, Broken, name_features, tabulate
+
+# What a cell of a column of different kinds may be.
+_PLAIN = (str, bool, int, float, np.number, np.bool_, type(None))
 
 # An ndarray or CSR; SciPy has no types to tell it.
 Matrix = Any
@@ -47,9 +51,27 @@ def read_rows(rows: Any) -> Any:
     if isinstance(rows, pa.Table):
         return rows
     # Column by column, because the index of a pandas frame is no column.
-    arrays = [frame[name].to_arrow() for name in frame.columns]
+    arrays = [_to_arrow(column) for column in frame.iter_columns()]
     names = [str(name) for name in frame.columns]
     return pa.Table.from_arrays(arrays, names=names)
+
+
+def _to_arrow(column: Any) -> Any:
+    """Return a column of any library as one of pyarrow."""
+    pa = need_arrow()
+    try:
+        return column.to_arrow()
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        cells = [None if is_missing(cell) else cell for cell in column.to_list()]
+        strange = [cell for cell in cells if not isinstance(cell, _PLAIN)]
+        if strange:
+            raise ValueError(
+                f"Column {str(column.name)!r} holds cells of different kinds, one of "
+                f"them a {type(strange[0]).__name__}. Turn them into numbers or texts, "
+                "or drop the column."
+            ) from error
+    # Texts and numbers in one column are texts, as in a file.
+    return pa.array([None if cell is None else str(cell) for cell in cells])
 
 
 def _check_names(rows: Any) -> None:
