@@ -310,6 +310,23 @@ def test_what_is_no_table():
 def test_ids_are_those_of_the_column_or_row_numbers():
     table = pa.table({"x": [1.5, 2, 3], "id": [7, 8, None]})
     assert TableEncoder(id_column="id").fit(table).ids(table) == ["7", "8", "missing"]
+
+
+def test_new_rows_may_come_without_the_id_column():
+    table = pa.table({"id": [7, 8, 9], "size": [1.0, 2.0, 4.0]})
+    encoder = TableEncoder(id_column="id").fit(table)
+    new = table.drop_columns(["id"])
+    assert encoder.ids(new) == ["0", "1", "2"]
+    assert encoder.transform(new).shape == (3, 1)
+
+
+def test_a_file_of_another_kind_lists_few_columns():
+    names = [f"column {i}" for i in range(300)]
+    table = pa.table({name: [1.0, 2.0, 4.0] for name in names})
+    encoder = TableEncoder().fit(table)
+    with pytest.raises(ValueError, match="and 240 more, which") as caught:
+        encoder.transform(table.select(names[:50]))
+    assert len(str(caught.value)) < 1000
     assert TableEncoder().fit(table).ids(table) == ["0", "1", "2"]
     with pytest.raises(ValueError, match="id_column names 'id', which the table"):
         TableEncoder(id_column="id").fit(table).ids(table.select(["x"]))

@@ -14,6 +14,7 @@ from corral.cli._files import (
     check_outputs,
     print_json,
     print_rows,
+    write_labels,
     write_text,
 )
 from corral.cli._options import (
@@ -143,7 +144,6 @@ def flights(
     with progress(show) as bar:
         bar.stage("starting")
         from corral import COR
-        from corral.tables import write_rows
         from corral.trajectories import (
             classify_outliers,
             flights_to_html,
@@ -183,7 +183,7 @@ def flights(
         # All is known before the first file is written.
         bar.stage("writing")
         if labels is not None:
-            write_rows(labels, rows)
+            write_labels(labels, rows)
         if report is not None:
             write_text(report, page)
 

@@ -206,12 +206,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         Returns
         -------
         ids : list of str
-            Of the id column; without one, the numbers of the rows from 0.
+            Of the id column; the numbers of the rows from 0 if there is none, also in
+            new rows that come without it.
         """
         rows = read_rows(table)
-        if self.id_column is None:
+        if self.id_column is None or self.id_column not in name_columns(rows):
             return [str(row) for row in range(rows.shape[0])]
-        check_known([self.id_column], name_columns(rows), "id_column names")
         column = as_table(rows)[self.id_column]
         return [_write_value(value) for value in column.to_pylist()]
 

@@ -17,6 +17,9 @@ from corral.tables._formats import WIDEST_TABLE, Broken, name_features, tabulate
 # What a cell of a column of different kinds may be.
 _PLAIN = (str, bool, int, float, np.number, np.bool_, type(None))
 
+# Errors list so many columns: a file of another kind may lack hundreds.
+_MAX_LISTED = 10
+
 # An ndarray or CSR; SciPy has no types to tell it.
 Matrix = Any
 
@@ -164,15 +167,16 @@ def check_known(wanted: Iterable[str], names: Sequence[str], says: str) -> None:
         return
     near = [
         found
-        for name in unknown
+        for name in unknown[:_MAX_LISTED]
         for found in difflib.get_close_matches(str(name), names, n=2)
     ]
     if near:
         advice = f"Did you mean {', '.join(map(repr, dict.fromkeys(near)))}?"
     else:
-        some = ", ".join(map(repr, names[:10]))
-        advice = f"The table has {some}{' and more' if len(names) > 10 else ''}."
-    # A file of another kind may lack hundreds.
-    listed = ", ".join(map(repr, unknown[:10]))
-    more = f" and {len(unknown) - 10} more" if len(unknown) > 10 else ""
+        some = ", ".join(map(repr, names[:_MAX_LISTED]))
+        more = " and more" if len(names) > _MAX_LISTED else ""
+        advice = f"The table has {some}{more}."
+    listed = ", ".join(map(repr, unknown[:_MAX_LISTED]))
+    n_more = len(unknown) - _MAX_LISTED
+    more = f" and {n_more} more" if n_more > 0 else ""
     raise ValueError(f"{says} {listed}{more}, which the table does not have. {advice}")
