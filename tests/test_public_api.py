@@ -12,9 +12,11 @@ def test_public_names():
     assert set(corral.__all__) == {
         "COR",
         "CORDetector",
+        "Selection",
         "__version__",
         "all_methods",
         "metrics",
+        "select",
     }
     assert all(hasattr(corral, name) for name in corral.__all__)
 

@@ -8,16 +8,28 @@ if TYPE_CHECKING:
     from corral._cor import COR as COR
     from corral._detector import CORDetector as CORDetector
     from corral._registry import all_methods as all_methods
+    from corral._select import Selection as Selection
+    from corral._select import select as select
 
 __version__ = "0.1.0"
 
-__all__ = ["COR", "CORDetector", "__version__", "all_methods", "metrics"]
+__all__ = [
+    "COR",
+    "CORDetector",
+    "Selection",
+    "__version__",
+    "all_methods",
+    "metrics",
+    "select",
+]
 
 # Loaded when they are first asked for: ``corral --help`` would wait for scikit-learn.
 _HOMES = {
     "COR": "corral._cor",
     "CORDetector": "corral._detector",
+    "Selection": "corral._select",
     "all_methods": "corral._registry",
+    "select": "corral._select",
 }
 
 

@@ -5,7 +5,7 @@ import math
 import warnings
 from dataclasses import replace
 from numbers import Integral, Real
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from sklearn.base import (
@@ -60,6 +60,25 @@ _DIVERGENCES: dict[str, type[CodeLength] | type[BernoulliKL]] = {
     "code-length": CodeLength,
     "holoentropy": BernoulliKL,
 }
+
+
+class EncodedRows(NamedTuple):
+    """What the fusion needs to know of the rows.
+
+    Attributes
+    ----------
+    partitioner : Partitioner
+    codes : Codes
+    rarity : ndarray of shape (n_slots,)
+        What each slot costs for being rare.
+    position : ndarray of shape (n_samples,) or None
+        What it costs where each row lies; None if position does not count.
+    """
+
+    partitioner: Partitioner
+    codes: Codes
+    rarity: np.ndarray
+    position: np.ndarray | None
 
 
 class COR(
@@ -717,19 +736,9 @@ class COR(
         )
         streams = make_streams(self.random_state)
         with use_threads(self.n_jobs) as threads:
-            partitioner, columns = self._fit_partitions(
+            partitioner, codes, rarity, position = self._encode_rows(
                 features, given, weights, streams, threads
             )
-            partitioner = self._add_ruler(partitioner, features, weights, streams)
-            blocks = partitioner.open(features.numbers, columns, features.missing)
-            codes = blocks.encode(threads)
-            logger.info("%d rows have %d codes", features.n_samples, len(codes.rows))
-            _warn_unlabelled(codes)
-            rarity = self._price_rarity(partitioner, codes, weights)
-            position = None
-            if rarity.any():
-                position = look_up_codes(codes, rarity, threads)[codes.inverse]
-                position += blocks.distances
             fusion = self._fuse(
                 partitioner, codes, n_outliers, weights, position, streams, threads
             )
@@ -746,6 +755,30 @@ class COR(
                 self.cluster_centers_ = self._profile.centers
                 self.cluster_spreads_ = self._profile.spreads
         return self
+
+    def _encode_rows(
+        self,
+        features: Features,
+        given: list,
+        weights: np.ndarray | None,
+        streams: Streams,
+        threads: Threads,
+    ) -> EncodedRows:
+        """Stages 1 and 2: from rows to codes, and what each row's position costs."""
+        partitioner, columns = self._fit_partitions(
+            features, given, weights, streams, threads
+        )
+        partitioner = self._add_ruler(partitioner, features, weights, streams)
+        blocks = partitioner.open(features.numbers, columns, features.missing)
+        codes = blocks.encode(threads)
+        logger.info("%d rows have %d codes", features.n_samples, len(codes.rows))
+        _warn_unlabelled(codes)
+        rarity = self._price_rarity(partitioner, codes, weights)
+        position = None
+        if rarity.any():
+            position = look_up_codes(codes, rarity, threads)[codes.inverse]
+            position += blocks.distances
+        return EncodedRows(partitioner, codes, rarity, position)
 
     def _n_runs(self, partitioner: Partitioner) -> int:
         return 0 if partitioner.runs is None else len(partitioner.runs.n_labels)
@@ -922,5 +955,5 @@ def _warn_unlabelled(codes: Codes) -> None:
             "missing cells they have no label in any partition. They count as usual "
             f"rows; the first is row {first}. Drop them, or raise n_partitions.",
             UserWarning,
-            stacklevel=5,
+            stacklevel=6,
         )

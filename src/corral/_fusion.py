@@ -1,6 +1,6 @@
 """Stage 3: K-means-- on codes, setting aside the samples that fit nowhere."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -8,7 +8,7 @@ from scipy import sparse
 
 from corral._codes import Codes, one_hot_rows
 from corral._divergences import Divergence
-from corral._linkage import list_linkage_starts
+from corral._linkage import grow_trees, list_linkage_starts
 from corral._outliers import SetAside, costliest, set_aside
 from corral._progress import FUSING, report
 from corral._threads import Threads
@@ -25,6 +25,10 @@ _RESTART_CODES = 2**21
 # does a few iterations on all of them, which moves its centres hardly more.
 _LINKAGE_SAMPLES = 2**13
 _FINISHING_ITERATIONS = 10
+
+# Where many numbers of clusters are tried, all starts do so many iterations and the
+# best goes on.
+_SWEEP_ITERATIONS = 3
 
 # How much equal sizes of clusters count against their separation; see separation.
 _BALANCE = 0.15
@@ -122,6 +126,69 @@ def fuse_codes(
     if sample is not problem:
         best = problem.finish(best)
     return best.to_fusion(codes)
+
+
+def sweep_clusters(
+    codes: Codes,
+    divergence: Divergence,
+    settings: FusionSettings,
+    numbers: Iterable[int],
+    rng: np.random.Generator,
+    threads: Threads,
+    *,
+    cost_offsets: np.ndarray | None = None,
+) -> dict[int, Fusion]:
+    """Fuse the same codes into several numbers of clusters, in little time.
+
+    All starts come from the same trees, do a few iterations, and only the best goes on.
+    Clusters that are cheaper to describe as fewer are left to vanish.
+
+    Parameters
+    ----------
+    codes : Codes
+    divergence : Divergence
+    settings : FusionSettings
+        But for the number of clusters.
+    numbers : iterable of int
+        The numbers of clusters.
+    rng : numpy Generator
+    threads : Threads
+    cost_offsets : ndarray of shape (n_samples,) or None
+        Added to each sample's cost before the costliest are set aside.
+
+    Returns
+    -------
+    fusions : dict of int to Fusion
+        Without numbers that are larger than that of the codes.
+    """
+    numbers = list(numbers)
+    problem = _Problem(codes, divergence, settings, threads, None, cost_offsets)
+    strange = problem.weigh_strange()
+    trees = grow_trees(codes, problem.weights, strange, max(numbers), rng)
+    fusions = {}
+    for n_clusters in numbers:
+        if n_clusters > len(trees.present):
+            continue
+        problem.settings = replace(settings, n_clusters=n_clusters)
+        starts = _drop_equal(trees.list_starts(n_clusters, settings.n_init))
+        best = problem.choose(
+            problem.solve(
+                [_Restart(problem.means(each.__getitem__)) for each in starts],
+                _SWEEP_ITERATIONS,
+            )
+        )
+        problem.solve([best])
+        fusions[n_clusters] = best.to_fusion(codes)
+    return fusions
+
+
+def _drop_equal(starts: list[np.ndarray]) -> list[np.ndarray]:
+    """Return the starts without those that another has equalled before."""
+    distinct: list[np.ndarray] = []
+    for start in starts:
+        if not any(np.array_equal(start, other) for other in distinct):
+            distinct.append(start)
+    return distinct
 
 
 class _Restart:

@@ -1,5 +1,7 @@
 """Starts of the fusion from trees of codes: groups of any shape, nearly no chance."""
 
+from dataclasses import dataclass
+
 import numpy as np
 from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import pdist, squareform
@@ -52,24 +54,63 @@ def list_linkage_starts(
     members : list of ndarray of shape (n_codes, n_clusters)
         How much of each code is in each cluster.
     """
+    return grow_trees(codes, weights, strange, n_clusters, rng).list_starts(
+        n_clusters, n_starts
+    )
+
+
+@dataclass(frozen=True)
+class Trees:
+    """Trees of some codes, to be cut into any number of branches.
+
+    Attributes
+    ----------
+    weights : ndarray of shape (n_codes,)
+        Zero for codes that are not in the trees.
+    present : ndarray of shape (n_present,)
+        The codes in the trees.
+    trees : list of ndarray
+        As :func:`scipy.cluster.hierarchy.linkage` returns them; none for one code.
+    """
+
+    weights: np.ndarray
+    present: np.ndarray
+    trees: list[np.ndarray]
+
+    def list_starts(self, n_clusters: int, n_starts: int) -> list[np.ndarray]:
+        """Return clusters of codes to start from; see list_linkage_starts."""
+        if not self.trees:
+            return [self.weights[:, None]]
+        starts = []
+        for cut in _CUTS:
+            for tree in self.trees:
+                branches = fcluster(tree, cut(n_clusters), "maxclust") - 1
+                members = _heaviest(branches, self.weights[self.present], n_clusters)
+                if members is not None:
+                    start = np.zeros((len(self.weights), n_clusters))
+                    start[self.present] = members
+                    starts.append(start)
+        return starts[:n_starts] or [
+            _split_codes(self.weights, self.present, n_clusters)
+        ]
+
+
+def grow_trees(
+    codes: Codes,
+    weights: np.ndarray,
+    strange: np.ndarray,
+    n_clusters: int,
+    rng: np.random.Generator,
+) -> Trees:
+    """Grow trees of the codes that are not strange; see list_linkage_starts."""
     if np.count_nonzero(weights > strange) >= n_clusters:
         weights = np.maximum(weights - strange, 0)
     weights = _thin_out(weights, n_clusters, rng)
     present = np.flatnonzero(weights)
     if len(present) == 1:
-        return [weights[:, None]]
+        return Trees(weights, present, [])
     distances = _measure_pairs(codes, present)
-    trees = [linkage(distances, method) for method in _METHODS]
-    starts = []
-    for cut in _CUTS:
-        for tree in trees:
-            branches = fcluster(tree, cut(n_clusters), "maxclust") - 1
-            members = _heaviest(branches, weights[present], n_clusters)
-            if members is not None:
-                start = np.zeros((len(weights), n_clusters))
-                start[present] = members
-                starts.append(start)
-    return starts[:n_starts] or [_split_codes(weights, present, n_clusters)]
+    return Trees(weights, present, [linkage(distances, method) for method in _METHODS])
 
 
 def _thin_out(

@@ -1,0 +1,1 @@
+"""Are the number of clusters and of outliers chosen right?"""

@@ -1,0 +1,236 @@
+"""Choosing the number of clusters and of outliers."""
+
+import numpy as np
+import pytest
+
+import corral
+from corral import COR, select
+from corral._codes import CodeBook, Codes
+from corral._criteria import Gaps, compare_pairs, measure_gaps, rank_clusters
+from corral.datasets import make_blobs_with_outliers, make_moons_with_noise
+
+
+def _codes_of(labels):
+    """Return codes of the rows of a label matrix, one per row."""
+    labels = np.asarray(labels)
+    book = CodeBook(labels.max(axis=0) + 1)
+    n = len(labels)
+    return Codes(book, labels.astype(book.dtype), np.arange(n), np.ones(n, int))
+
+
+def test_gap_is_widest_below_the_planted_rows():
+    rng = np.random.default_rng(0)
+    costs = np.concatenate([rng.exponential(size=300), 50 + rng.exponential(size=7)])
+    gaps = measure_gaps(rng.permutation(costs), 70)
+    assert gaps.widths.argmax() == 7
+    assert gaps.list_candidates(3)[0] == 7
+
+
+def test_gap_width_by_hand():
+    # Ranks times steps from the top: 1*1, 2*1, 3*1, ...; the window of the first gap
+    # holds those of ranks 2 to 31, whose mean is 16.5.
+    gaps = measure_gaps(np.arange(40.0), 5)
+    assert gaps.widths[1] == pytest.approx(1 / 16.5)
+
+
+def test_gaps_of_exponential_costs_pass_the_threshold_as_rarely_as_promised():
+    # At most one set in a hundred; eight of 200 are far out in that tail.
+    rng = np.random.default_rng(0)
+    claims = 0
+    for _ in range(200):
+        gaps = measure_gaps(rng.exponential(size=400), 100)
+        claims += bool(gaps.list_candidates(1))
+    assert claims < 8
+
+
+def test_gaps_do_not_depend_on_the_unit_or_the_order():
+    costs = np.random.default_rng(1).exponential(size=200)
+    one, other = measure_gaps(costs, 50), measure_gaps(7 * costs[::-1] + 3, 50)
+    np.testing.assert_allclose(one.widths, other.widths, rtol=1e-4)
+
+
+def test_gaps_are_never_between_equal_rows():
+    costs = np.concatenate([np.arange(60.0), [500.0] * 3])
+    widths = measure_gaps(costs, 10).widths
+    assert widths[1] == widths[2] == 0 < widths[3]
+
+
+def test_costs_that_are_all_equal_have_no_gap():
+    assert not measure_gaps(np.ones(50), 10).widths.any()
+
+
+def test_gap_candidates_are_not_neighbours():
+    widths = np.zeros(101)
+    widths[[50, 51, 20]] = [30, 40, 20]
+    assert Gaps(widths, 10.0).list_candidates(3) == [51, 20]
+    assert Gaps(widths, 100.0).list_candidates(3) == []
+
+
+def test_outliers_that_are_sure_need_no_wide_gap():
+    widths = np.zeros(101)
+    widths[[2, 30]] = [5, 3]
+    assert Gaps(widths, 10.0).list_candidates(3, least=10) == [30]
+
+
+def test_pairs_by_hand():
+    # Two clusters of two rows. The partition tells them apart, or not at all, or puts
+    # one row of each into a shared cell: half of the rows are told.
+    labels = np.array([0, 0, 1, 1])
+    for cells, told in (([0, 0, 1, 1], 1), ([0, 1, 0, 1], 0), ([0, 1, 1, 2], 0.5)):
+        codes = _codes_of(np.array(cells)[:, None])
+        pairs = compare_pairs(codes, labels, np.ones(4), 2, range(1))
+        assert pairs.told == pytest.approx(told)
+
+
+def test_pairs_report_the_two_that_are_hardest_to_tell_apart():
+    # Clusters 0 and 1 share a cell, cluster 2 has its own.
+    codes = _codes_of(np.array([0, 0, 0, 0, 1, 1])[:, None])
+    pairs = compare_pairs(codes, np.array([0, 0, 1, 1, 2, 2]), np.ones(6), 3, range(1))
+    assert pairs.told == pytest.approx(0)
+    assert pairs.mixed == pytest.approx(0.5)
+
+
+def test_pairs_do_not_count_what_was_set_aside():
+    codes = _codes_of(np.array([0, 0, 1, 1])[:, None])
+    kept = np.array([1, 1, 1, 0])
+    pairs = compare_pairs(codes, np.array([0, 0, 1, 0]), kept, 2, range(1))
+    assert pairs.told == pytest.approx(1)
+    assert pairs.sizes.tolist() == [2, 1]
+
+
+@pytest.mark.parametrize(
+    ("told", "best", "is_clear"),
+    [
+        ({1: 1, 2: 1, 3: 0.99, 4: 0.5, 5: 0.6}, 3, True),
+        # A number between that was fused badly does not matter.
+        ({1: 1, 2: 1, 3: 0.4, 4: 1, 5: 0.5}, 4, True),
+        # A long shape is cut at little cost.
+        ({1: 1, 2: 1, 3: 0.98, 4: 0.97, 5: 0.95}, 2, False),
+        ({1: 1, 2: 0.6, 3: 0.6}, 1, True),
+    ],
+)
+def test_most_clusters_that_are_told_apart_are_best(told, best, is_clear):
+    ranking = rank_clusters(told)
+    assert ranking.numbers[0] == best
+    assert ranking.is_clear == is_clear
+
+
+@pytest.mark.parametrize(("n_clusters", "n_outliers"), [(1, 10), (3, 0), (6, 30)])
+def test_planted_numbers_are_found(n_clusters, n_outliers):
+    X, _ = make_blobs_with_outliers(
+        400, 3, n_clusters=n_clusters, n_outliers=n_outliers, random_state=3
+    )
+    found = select(X, random_state=0)
+    assert (found.n_clusters_, found.n_outliers_) == (n_clusters, n_outliers)
+
+
+def test_moons_are_two():
+    X, _ = make_moons_with_noise(500, n_outliers=15, random_state=0)
+    found = select(X, random_state=0)
+    assert found.n_clusters_ == 2
+    assert abs(found.n_outliers_ - 15) <= 3
+
+
+@pytest.fixture(scope="module")
+def blobs():
+    return make_blobs_with_outliers(
+        300, 3, n_clusters=4, n_outliers=12, random_state=0
+    )[0]
+
+
+@pytest.fixture(scope="module")
+def found(blobs):
+    return select(blobs, random_state=0)
+
+
+def test_what_was_chosen_can_be_fitted_and_sets_aside_the_planted_rows(found):
+    X, y = make_blobs_with_outliers(300, 3, n_clusters=4, n_outliers=12, random_state=0)
+    model = COR(found.n_clusters_, n_outliers=found.n_outliers_, random_state=0).fit(X)
+    np.testing.assert_array_equal(model.labels_ == -1, y == -1)
+
+
+def test_table_has_the_choice_once_and_every_number_of_clusters(found):
+    table = found.table
+    chosen = table[table["is_chosen"]]
+    assert chosen[["n_clusters", "n_outliers"]].to_numpy().tolist() == [[4, 12]]
+    assert set(range(1, 11)) <= set(table["n_clusters"])
+    assert table["told"].between(0, 1 + 1e-9).all()
+
+
+def test_reason_names_the_numbers_and_the_runner_up(found):
+    assert "4 clusters" in found.reason
+    assert "12 strangest rows" in found.reason
+    k, o = found.runner_up
+    assert f"The runner-up is {k} cluster" in found.reason
+    assert (k, o) != (found.n_clusters_, found.n_outliers_)
+    assert len(found.gaps) == 300 // 4 + 1
+    assert found.gaps.argmax() == 12
+
+
+def test_same_seed_same_answer_for_any_number_of_threads(blobs, found):
+    again = select(blobs, random_state=0, n_jobs=2)
+    assert again.reason == found.reason
+    assert again.table.equals(found.table)
+
+
+def test_ranges_are_kept_to(blobs):
+    found = select(blobs, (2, 3), (0, 5), random_state=0)
+    assert 2 <= found.n_clusters_ <= 3
+    assert found.n_outliers_ <= 5
+    found = select(blobs, (6, 7), (20, 20), random_state=0)
+    assert 6 <= found.n_clusters_ <= 7
+    assert found.n_outliers_ == 20
+
+
+def test_a_single_pair_is_taken_as_it_is(blobs):
+    found = select(blobs, (5, 5), (9, 9), random_state=0)
+    assert (found.n_clusters_, found.n_outliers_) == (5, 9)
+
+
+def test_many_rows_are_searched_in_part_and_the_reason_says_so(blobs, monkeypatch):
+    monkeypatch.setattr("corral._select._SEARCH_ROWS", 200)
+    found = select(blobs, random_state=0)
+    assert (found.n_clusters_, found.n_outliers_) == (4, 12)
+    assert found.n_searched == 200
+    assert "200 random rows of 300" in found.reason
+
+
+def test_groups_too_small_for_a_cluster_are_outliers():
+    rng = np.random.default_rng(0)
+    centers = np.array([[0.0, 0.0], [30.0, 0.0], [0.0, 30.0]])
+    X = np.repeat(centers, [100, 100, 8], axis=0) + rng.normal(size=(208, 2))
+    found = select(X, random_state=0)
+    assert (found.n_clusters_, found.n_outliers_) == (2, 8)
+    assert (
+        select(X, min_cluster_share=0.0, o_range=(0, 0), random_state=0).n_clusters_
+        == 3
+    )
+
+
+def test_equal_rows_are_one_cluster_without_outliers():
+    found = select(np.ones((30, 2)), random_state=0)
+    assert (found.n_clusters_, found.n_outliers_) == (1, 0)
+
+
+def test_few_rows_are_no_error():
+    found = select(np.arange(8.0)[:, None], random_state=0)
+    assert found.n_clusters_ >= 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"k_range": (3, 2)}, r"k_range=\(3, 2\) should be two whole numbers"),
+        ({"k_max": 0}, "k_max=0 should be 1 or more"),
+        ({"o_range": (0, 300)}, r"o_range=\(0, 300\) should be .* n_samples=300"),
+        ({"contamination_max": 1.0}, "contamination_max=1.0 should be at least 0"),
+    ],
+)
+def test_wrong_limits_are_refused(blobs, arguments, words):
+    with pytest.raises(ValueError, match=words):
+        select(blobs, **arguments)
+
+
+def test_select_is_public():
+    assert corral.select is select
+    assert "select" in corral.__all__
