@@ -7,7 +7,11 @@ import corral
 from corral import COR, select
 from corral._codes import CodeBook, Codes
 from corral._criteria import Gaps, compare_pairs, measure_gaps, rank_clusters
-from corral.datasets import make_blobs_with_outliers, make_moons_with_noise
+from corral.datasets import (
+    make_blobs_with_outliers,
+    make_moons_with_noise,
+    make_sparse_text,
+)
 
 
 def _codes_of(labels):
@@ -212,6 +216,32 @@ def test_equal_rows_are_one_cluster_without_outliers():
     assert (found.n_clusters_, found.n_outliers_) == (1, 0)
 
 
+def test_categories_alone_have_clusters_and_no_gaps():
+    pandas = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    kind = np.repeat([0, 1, 2], 40)
+    words = np.array(["red", "green", "blue"])
+    X = pandas.DataFrame(
+        {f"word {j}": words[(kind + rng.integers(3)) % 3] for j in range(6)}
+    )
+    found = select(X, categorical_features=list(X.columns), random_state=0)
+    assert (found.n_clusters_, found.n_outliers_) == (3, 0)
+    assert "no gaps" in found.reason
+
+
+def test_sparse_rows_with_cosine_distance_and_their_topics():
+    X, _ = make_sparse_text(
+        200, 300, n_clusters=3, n_outliers=0, document_length=60, random_state=0
+    )
+    assert select(X, metric="cosine", random_state=0).n_clusters_ == 3
+
+
+def test_missing_cells_do_not_hide_the_clusters(blobs):
+    X = blobs.copy()
+    X[np.random.default_rng(0).random(X.shape) < 0.02] = np.nan
+    assert select(X, random_state=0).n_clusters_ == 4
+
+
 def test_few_rows_are_no_error():
     found = select(np.arange(8.0)[:, None], random_state=0)
     assert found.n_clusters_ >= 1
@@ -221,7 +251,7 @@ def test_few_rows_are_no_error():
     ("arguments", "words"),
     [
         ({"k_range": (3, 2)}, r"k_range=\(3, 2\) should be two whole numbers"),
-        ({"k_max": 0}, "k_max=0 should be 1 or more"),
+        ({"k_max": 0}, "k_max=0 should be a whole number, 1 or more"),
         ({"o_range": (0, 300)}, r"o_range=\(0, 300\) should be .* n_samples=300"),
         ({"contamination_max": 1.0}, "contamination_max=1.0 should be at least 0"),
     ],

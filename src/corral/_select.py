@@ -169,17 +169,17 @@ def select(
 
 
 def _read_limits(k_range, k_max) -> tuple[int, int]:
+    if k_range is None and (not isinstance(k_max, Integral) or k_max < 1):
+        raise ValueError(f"k_max={k_max} should be a whole number, 1 or more.")
     limits = (1, k_max) if k_range is None else tuple(k_range)
     if (
         len(limits) != 2
         or not all(isinstance(k, Integral) for k in limits)
         or not 1 <= limits[0] <= limits[1]
     ):
-        name = f"k_max={k_max}" if k_range is None else f"k_range={k_range}"
         raise ValueError(
-            f"{name} should be "
-            + ("1 or more." if k_range is None else "two whole numbers (smallest, ")
-            + ("" if k_range is None else "largest), both at least 1.")
+            f"k_range={k_range} should be two whole numbers (smallest, largest), both "
+            "at least 1."
         )
     return int(limits[0]), int(limits[1])
 
@@ -309,7 +309,9 @@ class _Search:
         pairs = {1: Pairs(1.0, 0.0, np.array([float(self._n_kept(n_outliers))]))}
         for k, fusion in fusions.items():
             pairs[k] = self._compare(fusion, k)
-        told = {k: each.told if each.is_full else 0.0 for k, each in pairs.items()}
+        # More clusters than there are codes are told apart by nothing.
+        told = dict.fromkeys(self._numbers, 0.0)
+        told |= {k: each.told if each.is_full else 0.0 for k, each in pairs.items()}
         smallest, largest = self.limits
         ranking = rank_clusters(told)
         numbers = [k for k in ranking.numbers if smallest <= k <= largest]
@@ -333,6 +335,12 @@ class _Search:
             {k: each.objective for k, each in fusions.items()},
         )
 
+    @property
+    def _numbers(self) -> range:
+        """The numbers of clusters that are tried."""
+        smallest, largest = self.limits
+        return range(max(smallest - 1, 2), largest + _MORE_CLUSTERS + 1)
+
     def _n_kept(self, n_outliers: int) -> int:
         return self.n_searched - self._scale(n_outliers)
 
@@ -341,21 +349,19 @@ class _Search:
         return round(n_outliers * self.n_searched / self.n_samples)
 
     def _fuse(self, n_outliers: int) -> dict[int, Fusion]:
-        smallest, largest = self.limits
         settings = FusionSettings(
-            largest,
+            self.limits[1],
             self._scale(n_outliers),
             "linkage",
             N_STARTS,
             _SEARCH_ITERATIONS,
             self.partitions,
         )
-        numbers = range(max(smallest - 1, 2), largest + _MORE_CLUSTERS + 1)
         return sweep_clusters(
             self.codes,
             CodeLength(self.model.eps),
             settings,
-            numbers,
+            self._numbers,
             self.rng,
             self.threads,
             cost_offsets=self.position,
@@ -486,6 +492,8 @@ def _explain_outliers(best: _Answer, gaps: Gaps) -> str:
         )
     if o:
         return f"{_count(o, 'row')} set aside, as asked; no gap is a sign of outliers."
+    if not gaps.widths.any():
+        return "No outliers: there are no gaps between the strangest rows."
     return (
         f"No gap between the strangest rows is a sign of outliers: the widest is "
         f"{gaps.widths.max():.1f} times as wide as expected, and "
