@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from corral import COR
+from corral import COR, _position
 from corral._blocks import ArrayRows
 from corral._codes import CodeBook, Codes
 from corral._kmeans_runs import KMeansSettings, fit_kmeans_runs
@@ -13,7 +13,6 @@ from corral._position import (
     _DISTANCE_STEP,
     _DISTANCE_WEIGHT,
     _FAR,
-    fit_ruler,
     look_up_codes,
     rarity_table,
 )
@@ -35,6 +34,11 @@ def make_runs(X, metric="euclidean", n_runs=6):
     with use_threads(1) as threads:
         rng = np.random.default_rng(0)
         return fit_kmeans_runs(ArrayRows(X), None, settings, rng, threads)
+
+
+def fit_ruler(*arguments):
+    with use_threads(1) as threads:
+        return _position.fit_ruler(*arguments, threads)
 
 
 def measure(ruler, runs, X):

@@ -768,7 +768,7 @@ class COR(
         partitioner, columns = self._fit_partitions(
             features, given, weights, streams, threads
         )
-        partitioner = self._add_ruler(partitioner, features, weights, streams)
+        partitioner = self._add_ruler(partitioner, features, weights, streams, threads)
         blocks = partitioner.open(features.numbers, columns, features.missing)
         codes = blocks.encode(threads)
         logger.info("%d rows have %d codes", features.n_samples, len(codes.rows))
@@ -809,6 +809,7 @@ class COR(
         features: Features,
         weights: np.ndarray | None,
         streams: Streams,
+        threads: Threads,
     ) -> Partitioner:
         """Return the partitioner with what measures distances, if they count."""
         n_fine = self._n_fine(partitioner)
@@ -821,6 +822,7 @@ class COR(
             weights,
             self._position_weight,
             streams.position,
+            threads,
         )
         return replace(partitioner, ruler=ruler)
 

@@ -171,6 +171,7 @@ def fit_ruler(
     weights: np.ndarray | None,
     weight: float,
     rng: np.random.Generator,
+    threads: Threads,
 ) -> Ruler:
     """Make a ruler for the fine runs, or for the coarse ones of spherical K-means.
 
@@ -186,6 +187,7 @@ def fit_ruler(
     weight : float
         What distances are multiplied by.
     rng : numpy Generator
+    threads : Threads
 
     Returns
     -------
@@ -212,7 +214,7 @@ def fit_ruler(
     if len(rows) > _UNIT_ROWS:
         rows = np.sort(rng.choice(rows, _UNIT_ROWS, replace=False))
     shares = np.ones(len(rows)) if weights is None else weights[rows]
-    means, units = _measure_units(ruler, runs, source.take(rows), shares)
+    means, units = _measure_units(ruler, runs, source.take(rows), shares, threads)
     factors = weight * _DISTANCE_WEIGHT * ruler.scales
     scales = np.zeros_like(units)
     np.divide(factors, units, out=scales, where=units > 0)
@@ -231,24 +233,25 @@ def _is_spherical(runs) -> bool:
 
 
 def _measure_units(
-    ruler: Ruler, runs, rows, shares: np.ndarray
+    ruler: Ruler, runs, rows, shares: np.ndarray, threads: Threads
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return mean and unit of squared distances in each run, 0 if but rounding."""
     labeller = runs.label_blocks(ArrayRows(rows))
-    workspace = labeller.make_workspace()
     spherical = _is_spherical(runs)
-    sums, sums_of_squares = np.zeros((2, len(ruler.runs)))
-    for index in range(labeller.n_blocks):
-        tile, labels = labeller.label_tile(index, workspace)
+
+    def work(index: int) -> tuple[np.ndarray, np.ndarray | float]:
+        tile, labels = labeller.label_tile(index, labeller.make_workspace())
         squares = ruler.squares(tile, labels)
         squares[squares <= _ROUNDING * _squares(tile.points)] = 0
         here = shares[tile.start : tile.stop]
-        sums += squares @ here
-        if spherical:
-            sums_of_squares += squares**2 @ here
-    means = sums / shares.sum()
+        return squares @ here, squares**2 @ here if spherical else 0.0
+
+    # Blocks are added up in their order, however many threads there are.
+    parts = list(threads.map(work, range(labeller.n_blocks)))
+    means = sum(part for part, _ in parts) / shares.sum()
     units = 2 * means
     if spherical:
+        sums_of_squares = sum(part for _, part in parts)
         variances = sums_of_squares / shares.sum() - means**2
         units = np.sqrt(np.where(variances > _ROUNDING * means**2, variances, 0))
     # Rounded, so that dense and sparse rows have the same.
