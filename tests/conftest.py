@@ -7,6 +7,9 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
+# Read once: some tests take the variable away.
+_NAMED_DATA = os.environ.get("CORRAL_DATA")
+
 
 def pytest_generate_tests(metafunc):
     # One seed by default; CORRAL_TEST_SEEDS=100 runs such tests with a hundred.
@@ -65,7 +68,7 @@ def partitions():
 @pytest.fixture
 def data_folder():
     """Return the folder with the paper's data, or skip."""
-    for folder in (os.environ.get("CORRAL_DATA"), "../shared/data"):
+    for folder in (_NAMED_DATA, "../shared/data"):
         if folder and Path(folder, "ecoli.npz").exists():
             return Path(folder)
     pytest.skip("the paper's data is not here: set CORRAL_DATA to its folder")
