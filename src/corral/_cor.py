@@ -538,16 +538,13 @@ class COR(
     def _costs(self, X, extra_partitions) -> np.ndarray:
         check_is_fitted(self)
         features, given = self._read(X, extra_partitions, reset=False)
-        return self._look_up_rows(features, given, self._look_up)
+        book = self._partitioner.book
+        table = self._label_costs + self._rarity[:, None]
 
-    def _look_up(self, rows: np.ndarray, distances: np.ndarray) -> np.ndarray:
-        """Return what label rows cost in each cluster."""
-        costs = one_hot_rows(rows, self._partitioner.book) @ self._cost_table
-        return costs + distances[:, None]
+        def look_up(rows: np.ndarray, distances: np.ndarray) -> np.ndarray:
+            return one_hot_rows(rows, book) @ table + distances[:, None]
 
-    @property
-    def _cost_table(self) -> np.ndarray:
-        return self._label_costs + self._rarity[:, None]
+        return self._look_up_rows(features, given, look_up)
 
     def score_samples(self, X, extra_partitions=None):
         """Return how normal each row is; lower is stranger.

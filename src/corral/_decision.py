@@ -1,8 +1,16 @@
 """What follows from scores and a threshold."""
 
 from abc import abstractmethod
+from math import isfinite
 
 import numpy as np
+
+
+def find_cut(estimator) -> float | None:
+    """Return the score above which rows are outliers; None if there is none."""
+    offset = getattr(estimator, "offset_", None)
+    # Minus would make -0 of an offset of 0.
+    return 0.0 - float(offset) if offset is not None and isfinite(offset) else None
 
 
 class DecisionMixin:

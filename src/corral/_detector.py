@@ -4,6 +4,7 @@ from typing import ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, OutlierMixin, clone
+from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from corral._cor import COR
@@ -124,3 +125,13 @@ class CORDetector(DecisionMixin, OutlierMixin, BaseEstimator):
         tags.input_tags.sparse = True
         tags.input_tags.allow_nan = True
         return tags
+
+
+def unwrap(estimator):
+    """Return the estimator that knows the clusters, where a detector holds one."""
+    if isinstance(estimator, CORDetector):
+        check_is_fitted(estimator)
+        estimator = estimator.estimator_
+    if isinstance(estimator, FrozenEstimator):
+        estimator = estimator.estimator
+    return estimator

@@ -1,6 +1,7 @@
 """Why a row costs what it costs: its labels, its position and its features."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from importlib import import_module
 from typing import Any, Literal
 
@@ -41,7 +42,7 @@ class Judge:
         """
         slots = rows.astype(np.intp) + self.book.offsets
         nearest = (one_hot_rows(rows, self.book) @ self.label_costs).argmin(axis=1)
-        usual = self._usual_slots()[nearest]
+        usual = self.usual_slots[nearest]
         is_known = rows != self.book.n_labels + 1
         n_known = np.maximum(np.count_nonzero(is_known, axis=1), 1)
         n_apart = np.count_nonzero(is_known & (slots != usual), axis=1)
@@ -52,8 +53,9 @@ class Judge:
             n_apart / n_known,
         )
 
-    def _usual_slots(self) -> np.ndarray:
-        """Return the most common label of each cluster in each partition, as slots."""
+    @cached_property
+    def usual_slots(self) -> np.ndarray:
+        """The most common label of each cluster in each partition, as slots."""
         shares = np.where(self.book.is_label, self.centers, -1.0)
         ends = self.book.offsets + self.book.n_labels
         usual = [
@@ -80,7 +82,7 @@ class Judge:
         offsets = self.book.offsets[columns]
         slots = rows[:, columns].astype(np.intp) + offsets
         costs = self.label_costs[slots, nearest[:, None]]
-        usual = self._usual_slots()[nearest][:, columns]
+        usual = self.usual_slots[nearest][:, columns]
         least = self.label_costs[usual, nearest[:, None]]
         is_known = rows[:, columns] != self.book.n_labels[columns] + 1
         return np.where(is_known, np.sqrt(2 * np.maximum(costs - least, 0)), 0)

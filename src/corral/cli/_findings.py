@@ -8,6 +8,8 @@ import narwhals.stable.v1 as nw
 import numpy as np
 from scipy.sparse import issparse
 
+from corral._decision import find_cut
+from corral._detector import unwrap
 from corral.cli._text import count, fact, listing, number
 
 # Rows that a summary names.
@@ -30,24 +32,6 @@ _SCALES = {
 
 # Columns that are not used, of which a summary gives the reason.
 _N_DROPPED = 10
-
-
-def core_of(model: Any) -> Any:
-    """Return the estimator that found the outliers, without the detector's view.
-
-    Parameters
-    ----------
-    model : TableModel
-
-    Returns
-    -------
-    estimator : object
-    """
-    from corral import CORDetector
-
-    estimator = model.estimator_
-    # Other detectors keep scikit-learn's below them, whose cut is not their own.
-    return estimator.estimator_ if isinstance(estimator, CORDetector) else estimator
 
 
 def has_clusters(model: Any) -> bool:
@@ -199,7 +183,7 @@ def describe_labels(columns: Mapping[str, Any], model: Any) -> dict[str, Any]:
     """
     labels = np.asarray(columns["label"])
     is_outlier = labels == -1
-    cut = cut_of(core_of(model))
+    cut = find_cut(unwrap(model.estimator_))
     sizes = Counter(labels[labels >= 0].tolist())
     clusters = [{"label": label, "n_rows": sizes[label]} for label in sorted(sizes)]
     return {
@@ -209,22 +193,6 @@ def describe_labels(columns: Mapping[str, Any], model: Any) -> dict[str, Any]:
         "n_at_cut": _count_at_cut(columns, is_outlier, cut),
         "strangest": _strangest(columns),
     }
-
-
-def cut_of(core: Any) -> float | None:
-    """Return the score above which a row is an outlier, if there is one.
-
-    Parameters
-    ----------
-    core : estimator
-
-    Returns
-    -------
-    cut : float or None
-    """
-    offset = getattr(core, "offset_", None)
-    # Minus would make -0 of an offset of 0.
-    return None if offset is None or not np.isfinite(offset) else 0.0 - float(offset)
 
 
 def _count_at_cut(

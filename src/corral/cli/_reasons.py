@@ -6,8 +6,9 @@ from typing import Any
 import narwhals.stable.v1 as nw
 import numpy as np
 
+from corral._decision import find_cut
+from corral._detector import unwrap
 from corral.cli._errors import near_names
-from corral.cli._findings import core_of, cut_of
 from corral.cli._text import one_line
 
 _NUMBERS = (
@@ -49,12 +50,12 @@ def explain_rows(
     chosen = _choose(names, rows, ids)
     part = table.take(chosen) if hasattr(table, "column_names") else table[chosen]
     explained = nw.from_native(model.explain(part, n_features=n_features))
-    core = core_of(model)
+    core = unwrap(model.estimator_)
     return [
         {
             "row": row,
             "id": names[row],
-            "cut": cut_of(core),
+            "cut": find_cut(core),
             "n_partitions": getattr(core, "n_partitions_", None),
             # Methods without partitions have a score and no costs.
             **{name: reason[name] for name in _NUMBERS if name in reason},

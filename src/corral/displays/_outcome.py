@@ -1,6 +1,5 @@
 """What a fitted method found, whatever its kind."""
 
-import math
 from typing import NamedTuple
 
 import numpy as np
@@ -62,13 +61,6 @@ def find_holder(estimator, name: str):
                 "Use from_predictions with what it found."
             )
     return holder
-
-
-def read_cut(estimator) -> float | None:
-    """Return the score above which rows are outliers; None if there is none."""
-    offset = getattr(estimator, "offset_", None)
-    # Minus would make -0 of an offset of 0.
-    return 0.0 - offset if offset is not None and math.isfinite(offset) else None
 
 
 def read_vector(values, name: str) -> np.ndarray:

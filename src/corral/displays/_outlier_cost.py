@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from corral._decision import find_cut
 from corral._notebook import short_number
 from corral.displays._drawing import (
     COLORS,
@@ -10,7 +11,7 @@ from corral.displays._drawing import (
     clear_spines,
     open_axes,
 )
-from corral.displays._outcome import find_holder, read_cut, read_vector
+from corral.displays._outcome import find_holder, read_vector
 
 # With more outliers, marks on the curve hide it.
 _MAX_MARKS = 200
@@ -104,7 +105,7 @@ class OutlierCostDisplay:
         return cls.from_predictions(
             scores,
             labels,
-            cut=read_cut(holder),
+            cut=find_cut(holder),
             ax=ax,
             log_rank=log_rank,
             **kwargs,

@@ -4,10 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from sklearn.base import is_outlier_detector
-from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from corral._detector import CORDetector
+from corral._decision import find_cut
 
 
 @dataclass(frozen=True)
@@ -59,23 +58,13 @@ class Outcome:
         return np.lexsort((~self.is_outlier, -self.scores))
 
 
-def unwrap(estimator):
-    """Return the estimator that knows the clusters, where a detector holds one."""
-    if isinstance(estimator, CORDetector):
-        check_is_fitted(estimator)
-        estimator = estimator.estimator_
-    if isinstance(estimator, FrozenEstimator):
-        estimator = estimator.estimator
-    return estimator
-
-
 def read_outcome(estimator, X, *, is_training: bool) -> Outcome:
     """Collect what was found in the rows of the fit, or in others.
 
     Parameters
     ----------
     estimator : fitted estimator
-        As :func:`unwrap` returns it.
+        As :func:`~corral._detector.unwrap` returns it.
     X : rows, or None
         Only needed for other rows than those of the fit.
     is_training : bool
@@ -97,8 +86,7 @@ def read_outcome(estimator, X, *, is_training: bool) -> Outcome:
         labels=labels.astype(np.intp),
         nearest=np.asarray(nearest).astype(np.intp),
         scores=np.asarray(scores, dtype=np.float64),
-        # Minus would make -0 of an offset of 0.
-        cut=0.0 - float(estimator.offset_) if np.isfinite(estimator.offset_) else None,
+        cut=find_cut(estimator),
         n_clusters=n_clusters,
     )
 

@@ -7,10 +7,11 @@ import numpy as np
 from scipy import sparse
 
 from corral._consensus import take_rows
+from corral._detector import unwrap
 from corral.report._agreement import describe_agreement
 from corral.report._clusters import count_categories, describe_clusters, profile_rows
 from corral.report._map import choose_rows, part_ties, place, project
-from corral.report._outcome import Outcome, read_outcome, unwrap
+from corral.report._outcome import Outcome, read_outcome
 from corral.report._reasons import Apart, Wording, find_apart
 from corral.report._reproduce import (
     has_seed,
