@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.cluster import KMeans
 
 import corral
 from corral import COR, select
@@ -68,6 +69,16 @@ def test_gap_candidates_are_not_neighbours():
     widths[[50, 51, 20]] = [30, 40, 20]
     assert Gaps(widths, 10.0).list_candidates(3) == [51, 20]
     assert Gaps(widths, 100.0).list_candidates(3) == []
+
+
+def test_thinned_gaps_keep_the_widest_of_their_neighbours():
+    widths = np.random.default_rng(0).random(5001)
+    widths[[1234, 4567]] = [20, 30]
+    numbers, thinned = Gaps(widths, 10.0).thin(50)
+    assert len(numbers) <= 50
+    assert {1234, 4567} <= set(numbers.tolist())
+    assert (np.diff(numbers) > 0).all()
+    np.testing.assert_array_equal(thinned, widths[numbers])
 
 
 def test_outliers_that_are_sure_need_no_wide_gap():
@@ -167,8 +178,8 @@ def test_reason_names_the_numbers_and_the_runner_up(found):
     k, o = found.runner_up
     assert f"The runner-up is {k} cluster" in found.reason
     assert (k, o) != (found.n_clusters_, found.n_outliers_)
-    assert len(found.gaps) == 300 // 4 + 1
-    assert found.gaps.argmax() == 12
+    assert found.gap_numbers.tolist() == list(range(1, 300 // 4 + 1))
+    assert found.gap_numbers[found.gap_widths.argmax()] == 12
 
 
 def test_same_seed_same_answer_for_any_number_of_threads(blobs, found):
@@ -192,7 +203,7 @@ def test_a_single_pair_is_taken_as_it_is(blobs):
 
 
 def test_many_rows_are_searched_in_part_and_the_reason_says_so(blobs, monkeypatch):
-    monkeypatch.setattr("corral._select._SEARCH_ROWS", 200)
+    monkeypatch.setattr("corral._choice._SEARCH_ROWS", 200)
     found = select(blobs, random_state=0)
     assert (found.n_clusters_, found.n_outliers_) == (4, 12)
     assert found.n_searched == 200
@@ -264,3 +275,64 @@ def test_wrong_limits_are_refused(blobs, arguments, words):
 def test_select_is_public():
     assert corral.select is select
     assert "select" in corral.__all__
+
+
+def test_fit_chooses_what_select_chooses_and_equals_the_fit_with_it_given(blobs, found):
+    auto = COR(random_state=0).fit(blobs)
+    assert auto.selection_.reason == found.reason
+    assert (auto.n_clusters_, auto.n_outliers_) == (4, 12)
+    given = COR(4, n_outliers=12, k_range="auto", random_state=0).fit(blobs)
+    np.testing.assert_array_equal(auto.labels_, given.labels_)
+    np.testing.assert_array_equal(auto.outlier_scores_, given.outlier_scores_)
+    assert given.selection_ is None
+
+
+def test_one_number_can_be_given_and_the_other_chosen(blobs):
+    outliers = COR(3, random_state=0).fit(blobs)
+    assert (outliers.n_clusters_, outliers.n_outliers_) == (3, 12)
+    assert "3 clusters, because that was asked for" in outliers.selection_.reason
+    given = COR(3, n_outliers=12, random_state=0).fit(blobs)
+    np.testing.assert_array_equal(outliers.labels_, given.labels_)
+    clusters = COR(n_outliers=12, random_state=0).fit(blobs)
+    assert (clusters.n_clusters_, clusters.n_outliers_) == (4, 12)
+    share = COR(contamination=0.04, random_state=0).fit(blobs)
+    assert (share.n_clusters_, share.n_outliers_) == (4, 12)
+
+
+def test_a_given_number_of_outliers_is_never_changed(blobs):
+    for n_outliers in (0, 7, 20):
+        model = COR(n_outliers=n_outliers, random_state=0).fit(blobs)
+        assert model.n_outliers_ == n_outliers == (model.labels_ == -1).sum()
+
+
+def test_limits_of_the_choice_are_kept_to(blobs):
+    model = COR(k_max=3, contamination_max=0.01, random_state=0).fit(blobs)
+    assert model.n_clusters_ <= 3
+    assert model.n_outliers_ <= 3
+
+
+def test_rows_without_weight_do_not_count_in_the_choice(blobs):
+    far = blobs[:5] + 1000
+    model = COR(random_state=0).fit(
+        np.concatenate([blobs, far]), sample_weight=np.repeat([1.0, 0.0], [300, 5])
+    )
+    assert (model.n_clusters_, model.n_outliers_) == (4, 12)
+
+
+def test_numbers_are_chosen_from_labels_alone(blobs):
+    labels = np.column_stack(
+        [
+            KMeans(k, n_init=1, random_state=k).fit(blobs).labels_
+            for k in (3, 4, 5, 6, 7, 9, 12, 15, 18, 20)
+        ]
+    )
+    model = COR(partitions="precomputed", random_state=0).fit(labels)
+    assert model.n_clusters_ == 4
+
+
+@pytest.mark.parametrize("n_samples", [1, 2, 3, 7, 12])
+def test_few_rows_are_fitted(n_samples):
+    X = np.random.default_rng(0).normal(size=(n_samples, 2))
+    model = COR(random_state=0).fit(X)
+    assert 1 <= model.n_clusters_ <= max(n_samples // 5, 1)
+    assert len(model.labels_) == n_samples

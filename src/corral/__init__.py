@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from corral import metrics as metrics
+    from corral._choice import Selection as Selection
     from corral._cor import COR as COR
     from corral._detector import CORDetector as CORDetector
     from corral._registry import all_methods as all_methods
-    from corral._select import Selection as Selection
     from corral._select import select as select
 
 __version__ = "0.1.0"
@@ -27,7 +27,7 @@ __all__ = [
 _HOMES = {
     "COR": "corral._cor",
     "CORDetector": "corral._detector",
-    "Selection": "corral._select",
+    "Selection": "corral._choice",
     "all_methods": "corral._registry",
     "select": "corral._select",
 }

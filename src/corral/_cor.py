@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from corral._blocks import ArrayRows
 from corral._callbacks import CallbackMixin, log_progress, tell_callbacks
+from corral._choice import Limits, Selection, choose_numbers
 from corral._codes import Codes, one_hot_rows
 from corral._divergences import BernoulliKL, CodeLength, round_costs
 from corral._explain import FeatureNames, Judge, make_frame, rank_features
@@ -55,6 +56,11 @@ _POSITION_WEIGHTS = {"euclidean": 16.0, "cosine": 4.0}
 
 # Restarts of the fusion from random starts.
 _N_RANDOM_STARTS = 10
+
+# No more clusters are chosen than leave so many rows for each on average.
+_CHOSEN_ROWS = 5
+
+_AUTO = StrOptions({"auto"})
 
 _DIVERGENCES: dict[str, type[CodeLength] | type[BernoulliKL]] = {
     "code-length": CodeLength,
@@ -121,15 +127,23 @@ class COR(
 
     Parameters
     ----------
-    n_clusters : int, default=8
-        Number of clusters.
+    n_clusters : int or "auto", default="auto"
+        Number of clusters. "auto" chooses the largest number, up to ``k_max``, for
+        which any two clusters can be told apart; ``selection_`` says why.
 
-    n_outliers : int, default=None
-        Number of rows to set aside. Zero gives plain consensus clustering.
+    n_outliers : int or "auto", default="auto"
+        Number of rows to set aside. Zero gives plain consensus clustering. "auto" sets
+        aside the rows above the widest gap between the strangest rows, if it is wider
+        than chance makes it, and none otherwise.
 
     contamination : float, default=None
-        Share of the rows to set aside; at most one of ``n_outliers`` and
-        ``contamination`` may be given. If neither is, 0.05 is used.
+        Share of the rows to set aside, in place of ``n_outliers``.
+
+    k_max : int, default=10
+        Largest number of clusters that "auto" chooses.
+
+    contamination_max : float, default=0.25
+        Largest share of the rows that "auto" sets aside.
 
     partitions : {"kmeans", "precomputed"}, clusterer or list, default="kmeans"
         Where the basic partitions come from.
@@ -149,12 +163,14 @@ class COR(
         What differs from run to run: "rps", random parameter selection, draws the
         number of clusters; "rfs", random feature selection, draws the features.
 
-    k_range : tuple of (int, int), default=None
+    k_range : tuple of (int, int) or "auto", default=None
         Smallest and largest number of clusters of a K-means run, drawn uniformly. None
         means ``n_clusters`` for "rfs". For "rps" it means that half of the runs draw
         from 2 to ``2 * n_clusters``, and half from there to twice the square root of
         the number of rows, at most 128, and fewer for more than 32,768 rows; where
         that is less than ``4 * n_clusters``, the second half draws from 2 on, too.
+        "auto" means the same with ``k_max // 2 + 1`` in place of ``n_clusters``, so
+        that partitions do not depend on it; so does None if ``n_clusters="auto"``.
 
     feature_share : float, default=0.5
         Share of the features that a run sees if ``strategy="rfs"``.
@@ -226,6 +242,8 @@ class COR(
     ----------
     labels_ : ndarray of shape (n_samples,)
         Cluster of each row, -1 for outliers.
+    n_clusters_ : int
+        Number of clusters.
     nearest_labels_ : ndarray of shape (n_samples,)
         Nearest cluster of each row, of outliers too.
     outlier_scores_ : ndarray of shape (n_samples,)
@@ -235,6 +253,8 @@ class COR(
         ``n_outliers`` is zero.
     n_outliers_ : int
         Number of rows set aside.
+    selection_ : Selection or None
+        How the numbers were chosen, with all candidates; None if both were given.
     objective_ : float
         Mean cost of the rows that were kept.
     objective_history_ : ndarray of shape (n_iter_,)
@@ -277,6 +297,11 @@ class COR(
     *Clusters without rows.* Where the rows that are kept have fewer distinct codes than
     ``n_clusters``, some clusters end without any; a ConvergenceWarning says so. Their
     centres are those of the outliers next to them.
+
+    *Chosen numbers.* A fit with "auto" is the fit with ``n_clusters_`` and
+    ``n_outliers_`` given, the same seed, and ``k_range="auto"`` if the number of
+    clusters was chosen. The numbers do not depend on ``sample_weight``, but rows
+    without weight do not count.
 
     *Ties.* Exactly ``n_outliers`` rows are set aside. Where rows with the same cost
     compete for the last places, the first are taken; :meth:`predict` has no such order
@@ -322,6 +347,7 @@ class COR(
     # Set by fit: what labels rows, whether X is labels, what a slot costs in each
     # cluster and in all, the centres of the clusters with all slots, and what their
     # rows look like.
+    selection_: Selection | None
     _partitioner: Partitioner
     _is_precomputed: bool
     _label_costs: np.ndarray
@@ -331,9 +357,12 @@ class COR(
 
     _parameter_constraints: ClassVar[dict] = {
         **PartitionMixin._partition_constraints,
-        "n_clusters": [Interval(Integral, 1, None, closed="left")],
-        "n_outliers": [Interval(Integral, 0, None, closed="left"), None],
+        "n_clusters": [Interval(Integral, 1, None, closed="left"), _AUTO],
+        "n_outliers": [Interval(Integral, 0, None, closed="left"), _AUTO],
         "contamination": [Interval(Real, 0, 1, closed="left"), None],
+        "k_max": [Interval(Integral, 1, None, closed="left")],
+        "contamination_max": [Interval(Real, 0, 1, closed="left")],
+        "k_range": [tuple, list, _AUTO, None],
         "divergence": [StrOptions(set(_DIVERGENCES))],
         "position_weight": [Interval(Real, 0, 1000, closed="both"), None],
         "init": [
@@ -347,10 +376,12 @@ class COR(
 
     def __init__(
         self,
-        n_clusters=8,
+        n_clusters="auto",
         *,
-        n_outliers=None,
+        n_outliers="auto",
         contamination=None,
+        k_max=10,
+        contamination_max=0.25,
         partitions="kmeans",
         n_partitions=100,
         strategy="rps",
@@ -375,6 +406,8 @@ class COR(
         self.n_clusters = n_clusters
         self.n_outliers = n_outliers
         self.contamination = contamination
+        self.k_max = k_max
+        self.contamination_max = contamination_max
         self.partitions = partitions
         self.n_partitions = n_partitions
         self.strategy = strategy
@@ -401,7 +434,9 @@ class COR(
         """Return an estimator with exactly the algorithm of the paper.
 
         K-means runs with 2 to 2K clusters on all rows, started from random rows; one
-        fusion from a random partition, with the smallest ``eps``.
+        fusion from a random partition, with the smallest ``eps``. The paper leaves the
+        number of outliers to the user; ``contamination`` is 0.05 if neither it nor
+        ``n_outliers`` is given.
 
         Parameters
         ----------
@@ -416,6 +451,7 @@ class COR(
             Not yet fitted.
         """
         settings = {
+            "contamination": None if "n_outliers" in params else 0.05,
             "k_range": (2, 2 * n_clusters),
             "divergence": "holoentropy",
             "position_weight": 0.0,
@@ -728,23 +764,18 @@ class COR(
         for name in ("cluster_centers_", "cluster_spreads_", "_profile"):
             self.__dict__.pop(name, None)
         weights = read_sample_weight(sample_weight, features)
-        n_outliers = count_outliers(
-            self.n_outliers, self.contamination, features.n_samples, self.n_clusters
-        )
+        self._check_numbers(features.n_samples)
         streams = make_streams(self.random_state)
         with use_threads(self.n_jobs) as threads:
-            partitioner, codes, rarity, position = self._encode_rows(
-                features, given, weights, streams, threads
-            )
-            fusion = self._fuse(
-                partitioner, codes, n_outliers, weights, position, streams, threads
-            )
-            self._set_results(partitioner, codes, fusion, n_outliers, rarity, position)
+            encoded = self._encode_rows(features, given, weights, streams, threads)
+            self._set_numbers(encoded, weights, streams, threads)
+            fusion = self._fuse(encoded, weights, streams, threads)
+            self._set_results(encoded, fusion)
             if features.numbers is not None:
                 self._profile = profile_clusters(
                     features.numbers,
-                    _put_back(self.labels_, self.nearest_labels_, self.n_clusters),
-                    self.n_clusters,
+                    _put_back(self.labels_, self.nearest_labels_, self.n_clusters_),
+                    self.n_clusters_,
                     weights=weights,
                     missing=features.missing,
                     threads=threads,
@@ -752,6 +783,73 @@ class COR(
                 self.cluster_centers_ = self._profile.centers
                 self.cluster_spreads_ = self._profile.spreads
         return self
+
+    def _check_numbers(self, n_samples: int) -> None:
+        """Refuse numbers that the rows cannot support, before any work."""
+        least_clusters = 1 if self._chooses_clusters else self.n_clusters
+        if not self._chooses_outliers:
+            self._count_outliers(n_samples, least_clusters)
+        elif n_samples < least_clusters:
+            raise ValueError(
+                f"n_samples={n_samples} should be >= n_clusters={least_clusters}. "
+                "Lower n_clusters."
+            )
+
+    def _count_outliers(self, n_samples: int, n_clusters: int) -> int:
+        """Return how many rows were asked to be set aside."""
+        asked = None if self.n_outliers == "auto" else self.n_outliers
+        return count_outliers(asked, self.contamination, n_samples, n_clusters)
+
+    @property
+    def _chooses_clusters(self) -> bool:
+        return self.n_clusters == "auto"
+
+    @property
+    def _chooses_outliers(self) -> bool:
+        return self.n_outliers == "auto" and self.contamination is None
+
+    def _set_numbers(
+        self,
+        encoded: EncodedRows,
+        weights: np.ndarray | None,
+        streams: Streams,
+        threads: Threads,
+    ) -> None:
+        """Choose the numbers of clusters and of outliers that were not given."""
+        n_samples = len(encoded.codes.inverse)
+        self.selection_ = None
+        if not (self._chooses_clusters or self._chooses_outliers):
+            self.n_clusters_ = self.n_clusters
+            self.n_outliers_ = self._count_outliers(n_samples, self.n_clusters)
+            return
+        if self._chooses_outliers:
+            outliers = (0, int(self.contamination_max * n_samples))
+        else:
+            outliers = (self._count_outliers(n_samples, 1),) * 2
+        most = max(min(self.k_max, (n_samples - outliers[0]) // _CHOSEN_ROWS), 1)
+        clusters = (1, most) if self._chooses_clusters else (self.n_clusters,) * 2
+        # Rows without weight are labelled in the end but do not count.
+        codes, position = encoded.codes, encoded.position
+        if weights is not None and not weights.all():
+            counted = np.flatnonzero(weights)
+            codes = codes.take(counted)
+            position = None if position is None else position[counted]
+        self.selection_ = choose_numbers(
+            codes,
+            position,
+            self._separating(encoded.partitioner),
+            Limits(clusters, outliers),
+            streams.choice,
+            threads,
+        )
+        self.n_clusters_ = self.selection_.n_clusters_
+        self.n_outliers_ = self.selection_.n_outliers_
+        logger.info(
+            "%d clusters and %d outliers: %s",
+            self.n_clusters_,
+            self.n_outliers_,
+            self.selection_.reason,
+        )
 
     def _encode_rows(
         self,
@@ -790,9 +888,20 @@ class COR(
         if self.strategy != "rps":
             return None
         most = min(2 * math.isqrt(n_samples), _FINE_CLUSTERS, _FINE_PAIRS // n_samples)
-        least = 2 * self.n_clusters
+        least = 2 * self._n_typical
         # With few rows there is hardly room above the coarse runs.
         return (least, most) if most >= 2 * least else (2, max(most, least))
+
+    @property
+    def _n_typical(self) -> int:
+        """The number of clusters that the runs draw theirs around."""
+        if self._chooses_clusters or self._has_auto_range:
+            return self.k_max // 2 + 1
+        return self.n_clusters
+
+    @property
+    def _has_auto_range(self) -> bool:
+        return isinstance(self.k_range, str)
 
     @property
     def _position_weight(self) -> float:
@@ -837,32 +946,30 @@ class COR(
 
     def _fuse(
         self,
-        partitioner: Partitioner,
-        codes: Codes,
-        n_outliers: int,
+        encoded: EncodedRows,
         weights: np.ndarray | None,
-        position: np.ndarray | None,
         streams: Streams,
         threads: Threads,
     ) -> Fusion:
         """Stage 3, with its checks before and after."""
+        codes = encoded.codes
         n_codes = np.count_nonzero(codes.weigh(weights) > 0)
-        if n_codes < self.n_clusters:
+        if n_codes < self.n_clusters_:
             raise ValueError(
                 f"Only {n_codes} distinct codes were found for "
-                f"n_clusters={self.n_clusters}. Raise n_partitions (now "
+                f"n_clusters={self.n_clusters_}. Raise n_partitions (now "
                 f"{codes.rows.shape[1]}) or lower n_clusters."
             )
         n_init = self.n_init
         if n_init is None:
             n_init = N_STARTS if self.init == "linkage" else _N_RANDOM_STARTS
         settings = FusionSettings(
-            self.n_clusters,
-            n_outliers,
+            self.n_clusters_,
+            self.n_outliers_,
             self.init,
             n_init,
             self.max_iter,
-            self._separating(partitioner),
+            self._separating(encoded.partitioner),
         )
         fusion = fuse_codes(
             codes,
@@ -871,7 +978,7 @@ class COR(
             streams.fusion,
             threads,
             sample_weight=weights,
-            cost_offsets=position,
+            cost_offsets=encoded.position,
         )
         if not fusion.converged:
             warnings.warn(
@@ -891,26 +998,20 @@ class COR(
             return range(n_runs - n_fine, n_runs)
         return range(len(partitioner.book.n_labels))
 
-    def _set_results(
-        self,
-        partitioner: Partitioner,
-        codes: Codes,
-        fusion: Fusion,
-        n_outliers: int,
-        rarity: np.ndarray,
-        position: np.ndarray | None,
-    ) -> None:
+    def _set_results(self, encoded: EncodedRows, fusion: Fusion) -> None:
         """Stage 4: from codes to rows, and all fitted attributes but the centres."""
+        partitioner, codes, rarity, position = encoded
         book = partitioner.book
         nearest = fusion.code_labels[codes.inverse]
         labels = nearest.copy()
         labels[fusion.outliers] = -1
         n_found = len(np.unique(labels[labels >= 0]))
-        if n_found < self.n_clusters:
+        if n_found < self.n_clusters_:
             warnings.warn(
-                f"Only {n_found} of n_clusters={self.n_clusters} clusters kept a row "
-                f"after {n_outliers} outliers were set aside; the others have none. "
-                "Lower n_clusters or the number of outliers, or raise n_partitions.",
+                f"Only {n_found} of n_clusters={self.n_clusters_} clusters kept a row "
+                f"after {self.n_outliers_} outliers were set aside; the others have "
+                "none. Lower n_clusters or the number of outliers, or raise "
+                "n_partitions.",
                 ConvergenceWarning,
                 stacklevel=4,
             )
@@ -926,8 +1027,7 @@ class COR(
         self.labels_ = labels
         self.nearest_labels_ = nearest
         self.outlier_scores_ = scores
-        self.offset_ = find_offset(scores, fusion.outliers, n_outliers)
-        self.n_outliers_ = n_outliers
+        self.offset_ = find_offset(scores, fusion.outliers, self.n_outliers_)
         self.objective_ = fusion.objective
         self.objective_history_ = fusion.history
         self.n_iter_ = len(fusion.history)

@@ -73,6 +73,32 @@ class Gaps:
                 chosen.append(o)
         return chosen[:n_candidates]
 
+    def thin(self, n_gaps: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the widest gaps among their neighbours, to be shown.
+
+        Parameters
+        ----------
+        n_gaps : int
+            About so many at most.
+
+        Returns
+        -------
+        numbers, widths : ndarray of shape (n_gaps,)
+        """
+        n_all = len(self.widths) - 1
+        if n_all <= n_gaps:
+            numbers = np.arange(1, n_all + 1)
+            return numbers, self.widths[1:]
+        starts = np.unique(np.geomspace(1, n_all, n_gaps).astype(int))
+        ends = [*starts[1:], n_all + 1]
+        numbers = np.array(
+            [
+                start + int(self.widths[start:end].argmax())
+                for start, end in zip(starts, ends, strict=True)
+            ]
+        )
+        return numbers, self.widths[numbers]
+
 
 def measure_gaps(costs: np.ndarray, max_outliers: int) -> Gaps:
     r"""Measure the gaps between the costliest rows.
@@ -145,7 +171,12 @@ class Pairs:
     @property
     def is_full(self) -> bool:
         """Whether no cluster is empty."""
-        return bool((self.sizes > 0).all())
+        return bool((self.sizes != 0).all())
+
+    @property
+    def grade(self) -> float:
+        """What ``told`` counts: nothing if a cluster is empty."""
+        return self.told if self.is_full else 0.0
 
 
 def compare_pairs(

@@ -21,7 +21,7 @@ class CORDetector(DecisionMixin, OutlierMixin, BaseEstimator):
     Parameters
     ----------
     estimator : COR, default=None
-        What to fit; ``COR()`` if None. A fitted one in a
+        What to fit; ``COR(contamination=0.05)`` if None. A fitted one in a
         :class:`sklearn.frozen.FrozenEstimator` is used as it is.
 
     Attributes
@@ -78,7 +78,7 @@ class CORDetector(DecisionMixin, OutlierMixin, BaseEstimator):
         self : CORDetector
             The fitted detector.
         """
-        estimator = COR() if self.estimator is None else clone(self.estimator)
+        estimator = self._make_estimator()
         weights = {} if sample_weight is None else {"sample_weight": sample_weight}
         self.estimator_ = estimator.fit(X, y, **weights)
         self.offset_ = self.estimator_.offset_
@@ -87,6 +87,12 @@ class CORDetector(DecisionMixin, OutlierMixin, BaseEstimator):
         if hasattr(self.estimator_, "feature_names_in_"):
             self.feature_names_in_ = self.estimator_.feature_names_in_
         return self
+
+    def _make_estimator(self):
+        # Who asks a detector wants outliers, and scikit-learn's checks do, too.
+        if self.estimator is None:
+            return COR(contamination=0.05)
+        return clone(self.estimator)
 
     def predict(self, X):
         """Return +1 for inliers and -1 for outliers.

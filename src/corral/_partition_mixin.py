@@ -137,8 +137,10 @@ class PartitionMixin:
     def _kmeans_settings(self, features: Features) -> KMeansSettings:
         n_samples = features.n_samples
         is_rfs = self.strategy == "rfs"
-        default = (self.n_clusters,) * 2 if is_rfs else (2, 2 * self.n_clusters)
-        k_range = default if self.k_range is None else tuple(self.k_range)
+        typical = self._n_typical
+        default = (typical,) * 2 if is_rfs else (2, 2 * typical)
+        is_default = self.k_range is None or self._has_auto_range
+        k_range = default if is_default else tuple(self.k_range)
         if (
             len(k_range) != 2
             or not all(isinstance(k, Integral) for k in k_range)
@@ -151,7 +153,7 @@ class PartitionMixin:
         return KMeansSettings(
             n_runs=self.n_partitions,
             k_range=(int(k_range[0]), int(k_range[1])),
-            fine_range=self._fine_range(n_samples) if self.k_range is None else None,
+            fine_range=self._fine_range(n_samples) if is_default else None,
             feature_share=self.feature_share if is_rfs else None,
             metric=self.metric,
             init=self.kmeans_init,
@@ -160,6 +162,16 @@ class PartitionMixin:
             max_samples=self.max_samples,
             spares_cells=features.missing is not None,
         )
+
+    @property
+    def _has_auto_range(self) -> bool:
+        """Whether the range of the runs does not depend on ``n_clusters``."""
+        return False
+
+    @property
+    def _n_typical(self) -> int:
+        """The number of clusters that the runs draw theirs around."""
+        return self.n_clusters
 
     def _fine_range(self, n_samples: int) -> tuple[int, int] | None:
         """Return where every other run draws its number of clusters by default."""

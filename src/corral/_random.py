@@ -16,6 +16,7 @@ class Streams(NamedTuple):
     partitions: np.random.Generator
     fusion: np.random.Generator
     position: np.random.Generator
+    choice: np.random.Generator
 
 
 def make_streams(random_state) -> Streams:

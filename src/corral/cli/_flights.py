@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     from corral import COR
     from corral.trajectories import OutlierKind, ResampledTracks
 
+# The share of the flights that is set aside if nothing else is said.
+_SHARE = 0.05
+
 _COLUMNS = ("id", "time", "latitude", "longitude")
 
 
@@ -63,7 +66,7 @@ Examples:
     "--contamination",
     type=click.FloatRange(0, 1, max_open=True),
     metavar="SHARE",
-    show_default="0.05",
+    show_default=str(_SHARE),
     help="Share of the flights to set aside.",
 )
 @click.option(
@@ -165,9 +168,8 @@ def flights(
         )
         model = COR(
             _check_n_clusters(options["n_clusters"], resampled),
-            n_outliers=options["n_outliers"],
-            contamination=options["contamination"],
             random_state=options["seed"],
+            **_read_share(options),
         )
         bar.stage("fitting COR")
         model.fit(resampled.X)
@@ -196,6 +198,14 @@ def flights(
     click.echo(_words(facts), err=labels is None)
     if labels is None:
         print_rows(rows)
+
+
+def _read_share(options: dict[str, Any]) -> dict[str, Any]:
+    """Return how many flights to set aside, as a parameter of COR."""
+    if options["n_outliers"] is not None:
+        return {"n_outliers": options["n_outliers"]}
+    given = options["contamination"]
+    return {"contamination": _SHARE if given is None else given}
 
 
 def _check_n_clusters(n_clusters: int, resampled: "ResampledTracks") -> int:
