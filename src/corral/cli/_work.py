@@ -90,7 +90,24 @@ def fit_table(table: Any, estimator: Any, settings: dict[str, Any], bar: Bar) ->
     bar.stage(f"fitting {type(estimator).__name__}")
     start = time.perf_counter()
     model = TableModel(estimator, **settings).fit(table)
-    seconds = time.perf_counter() - start
+    return judge_fit(model, table, time.perf_counter() - start)
+
+
+def judge_fit(model: TableModel, table: Any, seconds: float) -> Judged:
+    """Collect what a model says of the rows of its fit.
+
+    Parameters
+    ----------
+    model : TableModel
+        Fitted.
+    table : pyarrow.Table, csr_array or ndarray
+    seconds : float
+        What the fit took.
+
+    Returns
+    -------
+    judged : Judged
+    """
     ids = model.encoder_.ids(table)
     missing = find_missing(model.encoder_, table)
     columns = fitted_columns(model, ids, missing)

@@ -108,6 +108,11 @@ class TableModel(BaseEstimator):
         self : TableModel
             The fitted model.
         """
+        estimator, X = self._prepare(table)
+        return self._adopt(estimator.fit(X), X)
+
+    def _prepare(self, table):
+        """Learn how to encode a table; return the method, not fitted, and its rows."""
         is_cor = _find_cor(self.estimator) is not None
         encoder = TableEncoder(
             columns=self.columns,
@@ -123,10 +128,14 @@ class TableModel(BaseEstimator):
         if encoder.categorical_names_:
             _set_categories(estimator, encoder.categorical_names_)
         self._medians = None if is_cor else _find_medians(X)
-        X = self._fill(X)
-        self.__dict__.pop("nearest_labels_", None)
         self.encoder_ = encoder
-        self.estimator_ = estimator.fit(X)
+        return estimator, self._fill(X)
+
+    def _adopt(self, estimator, X):
+        """Take over a method that was fitted to the rows of ``_prepare``."""
+        is_cor = _find_cor(estimator) is not None
+        self.__dict__.pop("nearest_labels_", None)
+        self.estimator_ = estimator
         self._set_results()
         self._profile = None if is_cor else _profile(X, self.estimator_, self.labels_)
         return self
