@@ -10,7 +10,7 @@ import pytest
 from matplotlib import pyplot as plt
 
 ROOT = Path(__file__).parents[2]
-EXAMPLES = sorted((ROOT / "examples").glob("plot_0[12]_*.py"))
+EXAMPLES = sorted((ROOT / "examples").glob("plot_0[124]_*.py"))
 
 
 def run(path):
@@ -27,6 +27,7 @@ def test_examples_are_there():
     assert [path.name for path in EXAMPLES] == [
         "plot_01_first_fit.py",
         "plot_02_explain_outliers.py",
+        "plot_04_how_many.py",
     ]
 
 
@@ -52,16 +53,23 @@ def test_explained_outliers_are_those_that_were_planted():
         assert {causes[str(row)] for row in rows} == {cause}
 
 
+def test_numbers_are_found_without_being_told():
+    lines = run(EXAMPLES[2]).splitlines()
+    assert lines[0] == "5 clusters and 25 outliers"
+    assert lines[1].startswith("Any two of 5 clusters are told apart")
+    assert "5 clusters and 25 outliers" in lines[2:]
+
+
 def test_code_of_the_page_on_pictures_runs(tmp_path, monkeypatch):
     page = (ROOT / "docs/howto/pictures.md").read_text()
     blocks = re.findall(r"```python\n(.*?)```", page, re.S)
-    assert len(blocks) == 6
+    assert len(blocks) == 7
     monkeypatch.chdir(tmp_path)
     names = {}
     for block in blocks:
         exec(block, names)
     assert Path("map.png").stat().st_size > 10_000
-    assert len(plt.get_fignums()) == 5
+    assert len(plt.get_fignums()) == 6
     assert (names["model"].labels_[::60] == -1).sum() >= 8
 
 
