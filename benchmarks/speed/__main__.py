@@ -11,6 +11,7 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.speed import (
     assignment,
+    choice,
     detectors,
     fit,
     import_time,
@@ -28,6 +29,7 @@ QUESTIONS: dict[str, Callable[[Options], list[Row]]] = {
     "assignment": assignment.measure,
     "partitions": partitions.measure,
     "fit": fit.measure,
+    "choice": choice.measure,
     "memory": memory.measure,
     "linear": linear.measure,
     "detectors": detectors.measure,
