@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClusterMixin
 
+from corral._choice import Selection
+
 _FLAGS = (
     "--headless",
     "--no-sandbox",
@@ -57,6 +59,30 @@ def estimator():
     estimator.objective_ = 8.0
     estimator.objective_history_ = np.array([20.0, 9.0, 8.0])
     return estimator
+
+
+@pytest.fixture
+def selection():
+    """Return the choice of two clusters and one outlier among nine candidates."""
+    nan = np.nan
+    return Selection(
+        n_clusters_=2,
+        n_outliers_=1,
+        runner_up=(3, 1),
+        reason="Two stand <apart>.",
+        columns={
+            "n_clusters": np.array([1, 2, 3, 9, 1, 2, 3, 2, 2]),
+            "n_outliers": np.array([1, 1, 1, 1, 0, 0, 0, 2, 3]),
+            "told": np.array([1, 0.95, 0.5, 0.25, nan, nan, nan, nan, nan]),
+            "gap": np.array([30, 30, 30, 30, 0, 0, 0, 2.0, 0.5]),
+            "objective": np.array([nan, 8, 7, nan, nan, 10, 9, 6, 5]),
+            "is_chosen": np.arange(9) == 1,
+        },
+        gap_numbers=np.array([1, 2, 3]),
+        gap_widths=np.array([30.0, 2.0, 0.5]),
+        gap_threshold=9.5,
+        n_searched=6,
+    )
 
 
 @pytest.fixture

@@ -17,7 +17,8 @@ def summary():
     X = np.concatenate([rng.normal(0, 1, (60, 3)), rng.normal(9, 1, (60, 3))])
     X[[5, 70]] = [[20.0, -11.0, 4.0], [-12.0, 15.0, 4.0]]
     X[100] = [4.0, 4.0, 900.0]
-    model = COR(2, n_outliers=3, n_partitions=30, random_state=0).fit(X)
+    model = COR(n_partitions=30, random_state=0).fit(X)
+    assert (model.n_clusters_, model.n_outliers_) == (2, 3)
     return summarize(
         model,
         X,
@@ -96,6 +97,7 @@ def test_page_draws_all_panels_without_errors_or_requests(page):
     headings = [each.text for each in _find_all(page, "h2")]
     assert headings == [
         "Clusters",
+        "Why these numbers",
         "Map of the rows",
         "Outlier scores",
         "Strangest rows",
@@ -105,7 +107,7 @@ def test_page_draws_all_panels_without_errors_or_requests(page):
     ]
     assert _errors(page) == []
     assert _requests(page) == [page.current_url]
-    for selector in (".map svg", ".heat svg", ".plot svg"):
+    for selector in (".map svg", ".heat svg", ".plot svg", ".charts svg"):
         assert _find(page, selector).size["height"] > 100
 
 
@@ -288,7 +290,15 @@ def test_words_are_legible_in_light_and_dark(page, scheme):
 
     behind = colour("html", "backgroundColor")
     assert (behind < 0.1) == (scheme == "dark")
-    for selector in (".glance", "section > p", ".aside th", ".usual", ".hint"):
+    for selector in (
+        ".glance",
+        "section > p",
+        ".aside th",
+        ".usual",
+        ".hint",
+        ".taken td",
+        ".level-text",
+    ):
         low, high = sorted((behind, colour(selector, "color")))
         assert (high + 0.05) / (low + 0.05) >= 4.5, selector
 

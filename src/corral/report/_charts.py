@@ -1,7 +1,7 @@
 """Positions of curves, dots and ticks, in percent of a drawing; no words or colours."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from statistics import median
 from typing import Any, NamedTuple
 
@@ -19,6 +19,15 @@ _EDGE = 1.5
 
 # The agreement of two rows is drawn in so many steps.
 _N_SHADES = 10
+
+# Narrower gaps are drawn as wide as this, for they say nothing.
+_MIN_GAP = 0.3
+
+# An axis names so many numbers of clusters at most, and marks so far apart, in percent;
+# so are the names of curves.
+_MAX_NUMBERS = 16
+_TICK_DISTANCE = 12
+_NAME_DISTANCE = 8
 
 # An axis spans at least this share of the largest value, so that its ticks stay short.
 _MIN_SPAN = 1e-6
@@ -40,12 +49,24 @@ class Chart(NamedTuple):
     x_ticks, y_ticks : list of Tick
     cut : float or None
         Where a vertical line divides the chart.
+    level : float or None
+        The height of a line across the chart.
+    mark : (float, float) or None
+        A point of the curve that counts more than the others.
+    others : list of list of (float, float)
+        Curves that count less.
+    names : list of Tick
+        Heights of curves at their right end, and what they are called.
     """
 
     points: list[tuple[float, float]]
     x_ticks: list[Tick]
     y_ticks: list[Tick]
     cut: float | None = None
+    level: float | None = None
+    mark: tuple[float, float] | None = None
+    others: Sequence[list[tuple[float, float]]] = ()
+    names: Sequence[Tick] = ()
 
 
 def score_chart(
@@ -78,6 +99,120 @@ def history_chart(values: Sequence[float]) -> Chart:
         x_ticks=[Tick(100 * (mark - 1) / width, f"{mark:,}") for mark in marks],
         y_ticks=y_ticks,
     )
+
+
+def told_chart(selection: Mapping[str, Any]) -> Chart:
+    """Draw how well clusters are told apart, by their number."""
+    numbers, values = selection["told"]["numbers"], selection["told"]["values"]
+    level = selection["told_threshold"]
+    across = _linear(numbers[0], numbers[-1])
+    # All of the axis is shown: a share is large or small by itself.
+    heights, y_ticks = _vertical([*values, level, 0.0, 1.0])
+    points = [(across(k), y) for k, y in zip(numbers, heights, strict=False)]
+    return Chart(
+        points=points,
+        x_ticks=[Tick(across(k), f"{k:,}") for k in _thin(numbers, _MAX_NUMBERS)],
+        y_ticks=y_ticks,
+        level=heights[len(values)],
+        mark=_find_mark(points, numbers, selection["chosen"][0]),
+    )
+
+
+def gap_chart(selection: Mapping[str, Any]) -> Chart:
+    """Draw the widths of gaps by the rows above them, on logarithmic scales."""
+    numbers, widths = selection["gaps"]["numbers"], selection["gaps"]["values"]
+    level = selection["gap_threshold"]
+    across = _logarithmic(numbers[0], numbers[-1])
+    n_powers = math.ceil(math.log10(max(*widths, level, 10.0)))
+    upwards = _logarithmic(_MIN_GAP, 10.0**n_powers)
+    points = [
+        (across(o), 100 - upwards(max(width, _MIN_GAP)))
+        for o, width in zip(numbers, widths, strict=True)
+    ]
+    return Chart(
+        points=points,
+        x_ticks=_count_ticks(across, numbers[0], numbers[-1]),
+        y_ticks=[
+            Tick(100 - upwards(10.0**power), f"{10**power:,}")
+            for power in range(n_powers + 1)
+        ],
+        level=100 - upwards(level),
+        mark=_find_mark(points, numbers, selection["chosen"][1]),
+    )
+
+
+def objective_chart(selection: Mapping[str, Any]) -> Chart:
+    """Draw the objective by the number of outliers, a curve for each K."""
+    chosen, n_outliers = selection["chosen"]
+    curves = {each["n_clusters"]: each["points"] for each in selection["objectives"]}
+    numbers = [o for each in curves.values() for o in each["numbers"]]
+    # One more, for there may be none.
+    low, high = min(numbers), max(numbers)
+    shifted = _logarithmic(low + 1, high + 1)
+    heights, y_ticks = _vertical(
+        [y for each in curves.values() for y in each["values"]]
+    )
+    rest = iter(heights)
+    drawn = {
+        k: [(shifted(o + 1), next(rest)) for o in each["numbers"]]
+        for k, each in curves.items()
+    }
+    points = drawn.get(chosen, [])
+    marked = curves[chosen]["numbers"] if chosen in curves else []
+    return Chart(
+        points=points,
+        x_ticks=_count_ticks(lambda o: shifted(o + 1), low, high),
+        y_ticks=y_ticks,
+        mark=_find_mark(points, marked, n_outliers),
+        others=[each for k, each in drawn.items() if k != chosen],
+        names=_name_ends(drawn, chosen),
+    )
+
+
+def _find_mark(
+    points: Sequence[tuple[float, float]], numbers: Sequence[int], chosen: int
+) -> tuple[float, float] | None:
+    return points[numbers.index(chosen)] if chosen in numbers else None
+
+
+def _name_ends(
+    drawn: Mapping[int, list[tuple[float, float]]], chosen: int
+) -> list[Tick]:
+    """Name curves at their right end: the chosen one, and others not too close."""
+    names: list[Tick] = []
+    for k in sorted(drawn, key=lambda k: abs(k - chosen)):
+        height = drawn[k][-1][1]
+        if all(abs(height - other.position) >= _NAME_DISTANCE for other in names):
+            names.append(Tick(height, str(k)))
+    return names
+
+
+def _count_ticks(position: Callable[[float], float], low: int, high: int) -> list[Tick]:
+    """Mark the ends of an axis of counts, and powers of ten that are not too near."""
+    ends = [low, high] if high > low else [low]
+    powers = [10**power for power in range(len(str(high))) if low < 10**power < high]
+    inside = [
+        power
+        for power in powers
+        if all(abs(position(power) - position(end)) > _TICK_DISTANCE for end in ends)
+    ]
+    return [Tick(position(count), f"{count:,}") for count in sorted([*ends, *inside])]
+
+
+def _thin(numbers: Sequence[int], n_most: int) -> Sequence[int]:
+    return numbers[:: math.ceil(len(numbers) / n_most)]
+
+
+def _linear(low: float, high: float) -> Callable[[float], float]:
+    """Return the function from values to percent of an axis."""
+    span = (high - low) or 1.0
+    return lambda value: 100 * (value - low) / span
+
+
+def _logarithmic(low: float, high: float) -> Callable[[float], float]:
+    """Return the same for a logarithmic axis."""
+    scale = _linear(math.log(low), math.log(high))
+    return lambda value: scale(math.log(value))
 
 
 class Dots(NamedTuple):

@@ -50,7 +50,11 @@ def count_rows(outcome: Outcome) -> np.ndarray:
 
 
 def describe_clusters(
-    outcome: Outcome, rows: Rows | None, profile: Profile | None, values=None
+    outcome: Outcome,
+    rows: Rows | None,
+    profile: Profile | None,
+    values=None,
+    stability: np.ndarray | None = None,
 ) -> list[Cluster]:
     """Describe the clusters, by label.
 
@@ -61,6 +65,8 @@ def describe_clusters(
     profile : Profile or None
     values : narwhals data frame or None
         The user's own values; numbers are told in them if they have the same name.
+    stability : ndarray of shape (n_clusters,) or None
+        How sure each cluster is, where that is known.
     """
     if not outcome.n_clusters:
         return []
@@ -73,10 +79,17 @@ def describe_clusters(
             "label": label,
             "size": size,
             "share": size / outcome.n_samples,
+            "stability": _read_finite(stability, label),
             "features": features[label],
         }
         for label, size in enumerate(sizes.tolist())
     ]
+
+
+def _read_finite(values: np.ndarray | None, place: int) -> float | None:
+    if values is None or not np.isfinite(values[place]):
+        return None
+    return float(values[place])
 
 
 def _compare(

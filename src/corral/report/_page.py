@@ -10,13 +10,27 @@ from typing import Any
 from corral.report._charts import (
     draw_agreement,
     draw_map,
+    gap_chart,
     history_chart,
+    objective_chart,
     score_chart,
+    told_chart,
 )
 from corral.report._words import say_share, say_spreads
 
 # A page lists at most this many clusters, the largest first.
 _MAX_CLUSTERS = 50
+
+# What the criteria of a choice are called in the page; in the order of its columns.
+_CRITERIA = {
+    "told": "told apart",
+    "stability": "stability",
+    "mixed": "cells across a border",
+    "smallest": "smallest cluster",
+    "gap": "gap",
+    "objective": "mean cost",
+    "description_length": "description length",
+}
 
 # In the order in which they stand in the page.
 _SCRIPTS = ("table.js", "map.js", "start.js")
@@ -72,6 +86,12 @@ def to_html(summary: Mapping[str, Any]) -> str:
             with_disagreement=any(
                 row["disagreement"] is not None for row in summary["strangest"]
             ),
+            with_stability=any(
+                cluster["stability"] is not None for cluster in clusters
+            ),
+            with_confidence=summary["confidence"] is not None,
+            criteria=_list_criteria(summary["selection"]),
+            selection_charts=_draw_selection(summary["selection"]),
             map_drawing=None if row_map is None else draw_map(row_map),
             map_data=_map_data(summary),
             heat=None if agreement is None else draw_agreement(agreement),
@@ -81,6 +101,26 @@ def to_html(summary: Mapping[str, Any]) -> str:
             history_chart=history_chart(history) if history else None,
         )
     )
+
+
+def _list_criteria(selection: Mapping[str, Any] | None) -> dict[str, str]:
+    """Return the criteria that are known of some listed candidate, with their names."""
+    listed = [] if selection is None else selection["candidates"]
+    return {
+        key: name
+        for key, name in _CRITERIA.items()
+        if any(each["criteria"][key] is not None for each in listed)
+    }
+
+
+def _draw_selection(selection: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return the charts of a choice that there are curves for."""
+    draw = {"told": told_chart, "gaps": gap_chart, "objectives": objective_chart}
+    return {
+        name: function(selection)
+        for name, function in draw.items()
+        if selection is not None and selection[name]
+    }
 
 
 def _map_data(summary: Mapping[str, Any]) -> dict[str, Any] | None:

@@ -41,6 +41,7 @@ class Cluster(TypedDict):
     label: int
     size: int
     share: float  # of all rows
+    stability: float | None  # from 0 to 1; None where the method does not know it
     features: list[ClusterFeature]  # empty without X
 
 
@@ -72,6 +73,10 @@ class StrangeRow(TypedDict):
     is_outlier: bool
     nearest_label: int
     disagreement: float | None  # share of the partitions that disagree
+    # Probabilities of being set aside and of the nearest cluster under resampled
+    # partitions; None where the method does not know them.
+    outlier_confidence: float | None
+    label_confidence: float | None
     reasons: list[Reason]
     values: dict[str, str]  # the user's own values; empty if they were not given
 
@@ -110,10 +115,64 @@ class Agreement(TypedDict):
     percents: list[list[int | None]]  # None where no partition knows both
 
 
+class Points(TypedDict):
+    """A curve."""
+
+    numbers: list[int]  # of clusters or outliers, from few to many
+    values: list[float]
+
+
+class CurveOfK(TypedDict):
+    """A curve over numbers of outliers, for one number of clusters."""
+
+    n_clusters: int
+    points: Points
+
+
+class Candidate(TypedDict):
+    """A number of clusters and of outliers that might have been chosen."""
+
+    n_clusters: int
+    n_outliers: int
+    # The columns of Selection.table by name; None where they are not known.
+    criteria: dict[str, float | None]
+    is_chosen: bool
+    is_runner_up: bool
+
+
+class SelectionSummary(TypedDict):
+    """Why a number of clusters and of outliers was chosen."""
+
+    n_clusters: int
+    n_outliers: int
+    runner_up: list[int] | None  # clusters and outliers
+    reason: str  # in words
+    # Clusters and outliers of the candidate, before small groups were set aside.
+    chosen: list[int]
+    told: Points | None  # by clusters; None where their number was given
+    told_threshold: float  # should be above it
+    gaps: Points | None  # by outliers; without gaps of no width
+    gap_threshold: float  # wider gaps are signs of outliers
+    objectives: list[CurveOfK]  # empty where one number of outliers was tried
+    n_candidates: int
+    candidates: list[Candidate]  # the chosen one and those beside it
+
+
+class Confidence(TypedDict):
+    """How sure the labels are under resampled partitions."""
+
+    n_sure: int  # rows whose nearest cluster has a probability of 0.9 or more
+    n_kept_in_doubt: int  # kept, but set aside with a probability of 0.25 or more
+    n_aside_in_doubt: int  # set aside, but kept with a probability of 0.25 or more
+    words: str
+
+
 class Summary(TypedDict):
     """All that a report says."""
 
     run: Run
+    selection: SelectionSummary | None  # None where both numbers were given
+    confidence: Confidence | None  # None where the method does not know
     clusters: list[Cluster]  # by label; empty for a detector
     map: RowMap | None
     scores: Scores

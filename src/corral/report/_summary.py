@@ -21,6 +21,7 @@ from corral.report._reproduce import (
 )
 from corral.report._rows import Rows, read_rows
 from corral.report._schema import Reason, RowMap, Run, Scores, StrangeRow, Summary
+from corral.report._selection import describe_confidence, describe_selection
 from corral.report._words import clip, show_value
 
 # The score curve is drawn through at most about this many ranks.
@@ -105,13 +106,18 @@ def summarize(
         agreement = describe_agreement(
             inner, X, outcome, extra_partitions=extra_partitions
         )
+    sure = _Sure(inner, is_training=is_training)
     history = np.asarray(getattr(inner, "objective_history_", []), dtype=np.float64)
     return {
         "run": _run(inner, outcome, rows, names.values, is_training),
-        "clusters": describe_clusters(outcome, rows, profile, names.values),
+        "selection": describe_selection(inner) if is_training else None,
+        "confidence": describe_confidence(inner) if is_training else None,
+        "clusters": describe_clusters(
+            outcome, rows, profile, names.values, sure.stability
+        ),
         "map": _map(inner, outcome, rows, drawn, names, reasons),
-        "scores": _scores(outcome),
-        "strangest": _strangest(outcome, strange, names, reasons),
+        "scores": describe_scores(outcome),
+        "strangest": _strangest(outcome, strange, names, reasons, sure),
         "agreement": agreement,
         "objective_history": history.tolist(),
         "settings": list_settings(inner),
@@ -224,6 +230,31 @@ class _Reasons:
         return self._words.is_number(name)
 
 
+class _Sure:
+    """How sure a fit is of its rows and clusters, where it knows.
+
+    Attributes
+    ----------
+    stability : ndarray of shape (n_clusters,) or None
+    """
+
+    def __init__(self, estimator, *, is_training: bool) -> None:
+        def read(name: str) -> np.ndarray | None:
+            return getattr(estimator, name, None) if is_training else None
+
+        self._outlier = read("outlier_confidence_")
+        self._label = read("label_confidence_")
+        self.stability = read("cluster_stability_")
+
+    def of_row(self, row: int) -> tuple[float | None, float | None]:
+        """Return the probability of being set aside, and of the nearest cluster."""
+        outlier, label = (
+            None if values is None else _finite(values[row])
+            for values in (self._outlier, self._label)
+        )
+        return outlier, label
+
+
 def _run(
     estimator,
     outcome: Outcome,
@@ -260,7 +291,8 @@ def _finite(value) -> float | None:
     return float(value) if value is not None and np.isfinite(value) else None
 
 
-def _scores(outcome: Outcome) -> Scores:
+def describe_scores(outcome: Outcome) -> Scores:
+    """Return the curve of the scores, thinned, and where it is cut."""
     scores = np.sort(outcome.scores)[::-1]
     n_outliers = int(outcome.is_outlier.sum())
     ranks = _curve_ranks(len(scores), n_outliers)
@@ -289,7 +321,11 @@ def _curve_ranks(n_samples: int, n_outliers: int) -> np.ndarray:
 
 
 def _strangest(
-    outcome: Outcome, strange: np.ndarray, names: RowNames, reasons: _Reasons | None
+    outcome: Outcome,
+    strange: np.ndarray,
+    names: RowNames,
+    reasons: _Reasons | None,
+    sure: _Sure,
 ) -> list[StrangeRow]:
     ids, values = names.ids_of(strange), names.values_of(strange)
     return [
@@ -300,6 +336,8 @@ def _strangest(
             "is_outlier": bool(outcome.labels[row] == -1),
             "nearest_label": int(outcome.nearest[row]),
             "disagreement": None if reasons is None else reasons.disagreement(row),
+            "outlier_confidence": sure.of_row(row)[0],
+            "label_confidence": sure.of_row(row)[1],
             "reasons": [] if reasons is None else reasons.in_words(row),
             "values": values[j],
         }
