@@ -1,6 +1,7 @@
 """The call of a command, written so that it can be repeated."""
 
 import shlex
+from collections.abc import Collection
 from typing import Any
 
 import click
@@ -26,13 +27,29 @@ def command_line(ctx: click.Context) -> str:
     -------
     line : str
     """
-    words = ctx.command_path.split()
+    return shlex.join([*ctx.command_path.split(), *said_words(ctx)])
+
+
+def said_words(ctx: click.Context, leave_out: Collection[str] = ()) -> list[str]:
+    """Return the arguments and options said, in a file or not, as a line has them.
+
+    Parameters
+    ----------
+    ctx : click.Context
+    leave_out : collection of str, default=()
+        Names of parameters.
+
+    Returns
+    -------
+    words : list of str
+    """
+    words = []
     for param in ctx.command.params:
         name = str(param.name)
         is_said = ctx.get_parameter_source(name) in _SAID
-        if is_said and name in ctx.params and name not in _LEFT_OUT:
+        if is_said and name in ctx.params and name not in {*leave_out, *_LEFT_OUT}:
             words += _words(param, ctx.params[name])
-    return shlex.join(words)
+    return words
 
 
 def _words(param: click.Parameter, value: Any) -> list[str]:

@@ -164,6 +164,7 @@ class Wording:
         self._rows = rows
         self._is_kept = is_kept
         self._values = values
+        self._found: dict[str, nw.Series | None] = {}
         self._counts = counts
         self._whole = whole
         self._are_words = tells_by_presence(rows)
@@ -243,6 +244,13 @@ class Wording:
             return "absent" if cell == 0 else None
         if self._values is None:
             return show_value(cell)
-        if name not in self._values.columns:
-            return None
-        return show_value(self._values.get_column(name).item(row))
+        column = self._column(name)
+        return None if column is None else show_value(column.item(row))
+
+    def _column(self, name: str) -> nw.Series | None:
+        """Return the user's own values of a column, which are looked up once."""
+        assert self._values is not None
+        if name not in self._found:
+            is_there = name in self._values.columns
+            self._found[name] = self._values.get_column(name) if is_there else None
+        return self._found[name]
