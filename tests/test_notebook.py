@@ -1,5 +1,6 @@
 """What a notebook shows of a fitted COR."""
 
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
@@ -50,6 +51,22 @@ def test_table_has_the_sizes_of_the_clusters_and_the_outliers(model):
     expected = {f"cluster {k}": int((model.labels_ == k).sum()) for k in range(3)}
     assert sizes == {**expected, "outliers": 6}
     assert [row[2] for row in rows][-1] == "3.2%"
+
+
+def test_choice_and_doubts_have_a_line_each(model, planted):
+    text = " ".join(Reader(summary_html(model)).text)
+    assert "runner-up" not in text
+    chooser = COR(n_partitions=12, random_state=0).fit(planted.X)
+    chooser.selection_ = replace(chooser.selection_, runner_up=(1, 7))
+    chooser.outlier_confidence_ = np.where(chooser.labels_ == -1, 0.5, 0.0)
+    chooser.label_confidence_ = np.ones(186)
+    text = " ".join(Reader(summary_html(chooser)).text)
+    assert "The numbers were chosen; the runner-up is 1 cluster and 7 outliers." in text
+    assert "With other partitions, all of the rows are nearest to the same" in text
+    n_outliers = chooser.n_outliers_
+    assert f"Near the cut, {n_outliers} rows that are set aside are judged" in text
+    chooser.selection_ = replace(chooser.selection_, runner_up=None)
+    assert "there is no runner-up." in summary_html(chooser)
 
 
 def test_lines_have_the_numbers_of_the_fit(model):

@@ -4,6 +4,7 @@ import json
 import os
 import pickle
 import zipfile
+from dataclasses import fields
 
 import numpy as np
 import pyarrow as pa
@@ -91,6 +92,29 @@ def test_every_method_comes_back(name, form, path):
 def test_cor_of_any_kind_comes_back(model, path):
     model.fit(X)
     check_same(model, round_trip(model, path), NEW)
+
+
+def test_choice_and_confidences_come_back(path):
+    model = COR(n_partitions=10, random_state=0).fit(X)
+    names = ("outlier_confidence_", "label_confidence_", "cluster_stability_")
+    for name in names:
+        setattr(model, name, RNG.random(len(X)))
+    again = round_trip(TableModel(model)._adopt(model, X), path)
+    check_same(model, again.estimator_, NEW)
+    for name in names:
+        np.testing.assert_array_equal(
+            getattr(again.estimator_, name), getattr(model, name)
+        )
+    np.testing.assert_array_equal(again.label_confidence_, model.label_confidence_)
+    chosen, found = model.selection_, again.estimator_.selection_
+    assert repr(found) == repr(chosen)
+    assert isinstance(found.runner_up, type(chosen.runner_up))
+    assert found.table.equals(chosen.table)
+    for field in fields(chosen):
+        if field.name != "columns":
+            np.testing.assert_equal(
+                getattr(found, field.name), getattr(chosen, field.name)
+            )
 
 
 def test_float32_and_given_labels_come_back(path):

@@ -6,6 +6,8 @@ import numpy as np
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
+from corral._doubts import count_doubts, say_doubts
+
 # More clusters are summed up in one line.
 _MAX_CLUSTERS = 10
 
@@ -134,6 +136,11 @@ def _lines(model) -> list[str]:
         rows = np.argsort(-scores, kind="stable")[:_N_STRANGEST]
         listed = ", ".join(f"{row} ({short_number(scores[row])})" for row in rows)
         lines.append(f"Strangest rows, with their scores: {listed}")
+    if getattr(model, "selection_", None) is not None:
+        lines.append(_say_choice(model.selection_))
+    doubts = count_doubts(model)
+    if doubts is not None:
+        lines.append(say_doubts(doubts))
     facts = []
     if hasattr(model, "objective_"):
         facts.append(f"Objective {short_number(model.objective_)}")
@@ -144,3 +151,11 @@ def _lines(model) -> list[str]:
     if hasattr(model, "n_codes_"):
         facts.append(_count(model.n_codes_, "distinct code"))
     return [*lines, "; ".join(facts)] if facts else lines
+
+
+def _say_choice(selection) -> str:
+    if selection.runner_up is None:
+        return "The numbers were chosen; there is no runner-up."
+    clusters = _count(selection.runner_up[0], "cluster")
+    outliers = _count(selection.runner_up[1], "outlier")
+    return f"The numbers were chosen; the runner-up is {clusters} and {outliers}."

@@ -42,6 +42,12 @@ def test_demo_labels_match_what_it_prints(result, folder):
     assert all(int(row["nearest_label"]) >= 0 for row in rows)
 
 
+def test_demo_finds_the_numbers_itself(result):
+    assert "5, with 400, 400, 400, 400, 400 rows" in result.output
+    words = " ".join(result.output.split())
+    assert "chosen Any two of 5 clusters are told apart" in words
+
+
 def test_demo_finds_most_of_what_was_planted(result):
     # A demo that misses a quarter of the planted rows shows nothing.
     found = re.search(r"(\d+) of the 40 planted ones", result.output)

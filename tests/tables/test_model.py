@@ -230,6 +230,27 @@ def test_models_are_scikit_learn_estimators():
     assert not hasattr(clone(fitted), "labels_")
 
 
+def test_confidences_are_passed_on_and_forgotten():
+    model = make_model("cor", id_column="id")
+    estimator, X = model._prepare(make_table())
+    estimator.fit(X)
+    estimator.outlier_confidence_ = np.linspace(0, 1, 2 * N + 1)
+    estimator.label_confidence_ = np.linspace(1, 0, 2 * N + 1)
+    model._adopt(estimator, X)
+    assert model.outlier_confidence_ is estimator.outlier_confidence_
+    assert model.label_confidence_ is estimator.label_confidence_
+    model.set_params(estimator=all_methods()["lof"].make()).fit(make_table())
+    assert not hasattr(model, "outlier_confidence_")
+    assert not hasattr(model, "label_confidence_")
+
+
+def test_detector_of_a_table_with_categories_keeps_its_share():
+    # Categories need an estimator of its own, which should find as many outliers.
+    table = make_table()
+    model = TableModel(all_methods()["cor-detector"].make(), id_column="id").fit(table)
+    assert (model.labels_ == -1).sum() == round(0.05 * table.num_rows)
+
+
 def test_a_second_fit_forgets_the_first():
     model = make_model("kmeans--", id_column="id").fit(make_table())
     model.set_params(estimator=all_methods()["lof"].make()).fit(make_table())

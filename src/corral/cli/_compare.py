@@ -37,6 +37,7 @@ def _check_methods(
 @click.command(
     epilog="""\b
 Examples:
+  corral compare data.csv
   corral compare data.csv --methods cor,kmeans--,lof --n-clusters 5 --n-outliers 20
   corral compare data.csv --methods cor,iforest --contamination 0.02 --json
 """
@@ -78,7 +79,8 @@ def compare(
     their rows that are in both.
 
     Options count for the methods that have them: some find the number of clusters or
-    of outliers by themselves.
+    of outliers by themselves. All others get the same numbers, so that they can be
+    compared: what is not given is chosen by cor, for all of them.
     """
     check_outputs({"--labels": labels}, [data])
     settings = method_settings(ctx, options)

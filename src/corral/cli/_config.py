@@ -8,6 +8,7 @@ import click
 
 from corral.cli._errors import near_names
 from corral.cli._names import Names
+from corral.cli._numbers import Range
 
 # Options of the call itself, which a file cannot hold.
 _NOT_IN_FILE = {"config", "debug", "help"}
@@ -82,6 +83,8 @@ def _as_typed(
         return _check(value, bool, "true or false", key, path, ctx)
     if isinstance(value, list) and isinstance(option.type, Names):
         return [[str(each) for each in value]]
+    if isinstance(value, list) and isinstance(option.type, Range):
+        return ",".join(map(str, value))
     if isinstance(value, list | dict):
         raise click.UsageError(
             f"'{path}' has {key} = {value!r}. It should be one value.", ctx

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from corral.cli._files import check_extras, make_folder, write_labels, write_text
+from corral.cli._text import fact
 
 if TYPE_CHECKING:
     import numpy as np
@@ -47,12 +48,14 @@ Examples:
 def demo(output: Path, seed: int) -> None:
     """Find clusters and planted outliers in a small data set.
 
-    Makes rows in a few round groups, strews others among them, and finds both.
+    Makes rows in a few round groups, strews others among them, and finds both without
+    being told how many there are.
     """
     check_extras(report=True)
     import numpy as np
 
     from corral import COR
+    from corral.cli._findings import confidence_columns
     from corral.report import summarize, to_html
 
     make_folder(output)
@@ -61,12 +64,12 @@ def demo(output: Path, seed: int) -> None:
     click.echo(f"          {data.story}")
 
     start = time.perf_counter()
-    model = COR(_N_CLUSTERS, n_outliers=_N_PLANTED, random_state=seed).fit(data.X)
+    model = COR(random_state=seed).fit(data.X)
     seconds = time.perf_counter() - start
 
     outliers = np.flatnonzero(model.labels_ == -1)
     n_found = np.isin(outliers, data.planted).sum()
-    sizes = np.bincount(model.labels_[model.labels_ >= 0], minlength=_N_CLUSTERS)
+    sizes = np.bincount(model.labels_[model.labels_ >= 0], minlength=model.n_clusters_)
     page = to_html(summarize(model, data.X, feature_names=data.feature_names))
     labels_path, report_path = output / "labels.csv", output / "report.html"
     columns = {
@@ -74,16 +77,18 @@ def demo(output: Path, seed: int) -> None:
         "label": model.labels_,
         "nearest_label": model.nearest_labels_,
         "outlier_score": model.outlier_scores_,
+        **confidence_columns(model),
     }
     write_labels(labels_path, columns)
     write_text(report_path, page)
 
     click.echo(f"fit       {seconds:.1f} seconds")
-    click.echo(f"clusters  {_N_CLUSTERS}, with {', '.join(map(str, sizes))} rows")
+    click.echo(f"clusters  {len(sizes)}, with {', '.join(map(str, sizes))} rows")
     click.echo(
         f"set aside {len(outliers)} rows, "
         f"{n_found} of the {_N_PLANTED} planted ones among them"
     )
+    click.echo(fact("chosen", model.selection_.reason))
     click.echo(f"labels    {labels_path}")
     click.echo(f"report    {report_path}")
 

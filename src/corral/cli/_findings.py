@@ -70,6 +70,26 @@ def fitted_columns(model: Any, ids: list[str], missing: "Missing") -> dict[str, 
     return columns | missing.columns
 
 
+def confidence_columns(model: Any) -> dict[str, Any]:
+    """Return how sure the labels of the rows of the fit are, as columns.
+
+    Parameters
+    ----------
+    model : TableModel
+
+    Returns
+    -------
+    columns : dict of str to list
+        Empty where the method does not know.
+    """
+    names = ("outlier_confidence", "label_confidence")
+    return {
+        name: getattr(model, f"{name}_").tolist()
+        for name in names
+        if hasattr(model, f"{name}_")
+    }
+
+
 def new_columns(
     model: Any, table: Any, ids: list[str], missing: "Missing"
 ) -> dict[str, Any]:
@@ -195,6 +215,30 @@ def describe_labels(columns: Mapping[str, Any], model: Any) -> dict[str, Any]:
     }
 
 
+def describe_choice(model: Any) -> dict[str, Any]:
+    """Return why the numbers of a fit were chosen, and how sure its labels are.
+
+    Parameters
+    ----------
+    model : TableModel
+
+    Returns
+    -------
+    facts : dict
+        "selection" is None where both numbers were given, and "confidence" where the
+        method does not know.
+    """
+    from corral.report._selection import describe_confidence, describe_selection
+
+    estimator = unwrap(model.estimator_)
+    found: Mapping[str, Any] | None = describe_selection(estimator)
+    names = ("n_clusters", "n_outliers", "runner_up", "reason", "candidates")
+    return {
+        "selection": found and {name: found[name] for name in names},
+        "confidence": describe_confidence(estimator),
+    }
+
+
 def _count_at_cut(
     columns: Mapping[str, Any], is_outlier: np.ndarray, cut: float | None
 ) -> int:
@@ -253,6 +297,32 @@ def _used_words(kind: str, facts: Mapping[str, Any]) -> str:
     if facts["tfidf"]:
         how += ", weighted by tf-idf"
     return f"{count(len(names), 'column')} as {_KINDS[kind]}{how}: {listing(names)}"
+
+
+def choice_words(facts: Mapping[str, Any], by: str = "") -> list[str]:
+    """Return what was chosen and why, and how sure labels are, as lines.
+
+    Parameters
+    ----------
+    facts : mapping
+        Of ``describe_choice``.
+    by : str, default=""
+        Who chose, for whom.
+
+    Returns
+    -------
+    lines : list of str
+    """
+    lines = []
+    selection = facts["selection"]
+    if selection is not None:
+        clusters = count(selection["n_clusters"], "cluster")
+        outliers = count(selection["n_outliers"], "outlier")
+        why = selection["reason"]
+        lines.append(fact("chosen", f"{clusters} and {outliers}{by}. {why}"))
+    if facts["confidence"] is not None:
+        lines.append(fact("sure", facts["confidence"]["words"]))
+    return lines
 
 
 def label_words(facts: Mapping[str, Any]) -> list[str]:

@@ -35,6 +35,7 @@ from corral.cli._text import fact
 @click.command(
     epilog="""\b
 Examples:
+  corral fit data.csv
   corral fit data.csv --n-clusters 5 --n-outliers 20
   corral fit data.parquet --n-clusters 5 --contamination 0.02 \\
       --id-column name --exclude comment,date \\
@@ -82,8 +83,14 @@ def fit(
     by gzip or zstd or not; "-" is standard input. Numbers, dates and booleans are
     used as numbers, and columns of categories join as partitions of their own.
 
+    Without --n-clusters, the method cor chooses the number of clusters, and without
+    --n-outliers or --contamination that of outliers. The summary says why, and which
+    is the runner-up; the report has the curves.
+
     Without --labels, the labels go to standard output and the summary to standard
-    error. Label -1 is an outlier.
+    error. Label -1 is an outlier. Where the method knows, outlier_confidence is the
+    probability that a row is set aside if the partitions are drawn anew, and
+    label_confidence that its nearest cluster stays the nearest.
     """
     outputs = {"labels": labels, "report": report, "model": model}
     check_outputs({f"--{name}": path for name, path in outputs.items()}, [data])
@@ -130,11 +137,12 @@ def fit_words(facts: dict[str, Any]) -> str:
     -------
     text : str
     """
-    from corral.cli._findings import label_words, table_words
+    from corral.cli._findings import choice_words, label_words, table_words
 
     lines = table_words(facts)
     how = f"by {facts['method']}, seed {facts['seed']}"
     lines.append(fact("fit", f"{facts['seconds']:.1f} seconds {how}"))
     lines += label_words(facts)
+    lines += choice_words(facts)
     lines += [fact(name, path) for name, path in facts["files"].items()]
     return "\n".join(lines)

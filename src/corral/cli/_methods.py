@@ -11,6 +11,9 @@ from corral.cli._errors import near_names
 # Options whose name is not the parameter's.
 _OPTION_NAMES = {"n_jobs": "--jobs", "random_state": "--seed"}
 
+# The share that CORDetector sets aside by default.
+_DETECTOR_SHARE = 0.05
+
 # They do not change what is found where a method has no use for them.
 _HARMLESS = {"n_jobs", "random_state"}
 
@@ -66,9 +69,17 @@ def make_method(
     given = {key: value for key, value in options.items() if value is not None}
     if tfidf and "metric" in method.parameters:
         given.setdefault("metric", "cosine")
+    if name == "cor-detector" and not {"n_outliers", "contamination"} & given.keys():
+        # Who asks a detector wants outliers.
+        given["contamination"] = _DETECTOR_SHARE
     unknown = [key for key in given if key not in method.parameters]
     if strict:
         _check_unknown(name, [key for key in unknown if key not in _HARMLESS])
+    if method.name != "cor":
+        asked = [key for key in given if given[key] == "auto"]
+        if strict:
+            _check_auto(name, asked)
+        unknown += asked
     estimator = method.make(
         **{key: value for key, value in given.items() if key not in unknown}
     )
@@ -79,6 +90,14 @@ def _check_unknown(name: str, unknown: list[str]) -> None:
     if unknown:
         options = ", ".join(map(option_name, unknown))
         raise ValueError(f"{options} cannot be set for --method {name}. Leave it out.")
+
+
+def _check_auto(name: str, asked: list[str]) -> None:
+    if asked:
+        raise ValueError(
+            f"{option_name(asked[0])} auto cannot be set for --method {name}: only cor "
+            "chooses. Give a number, or leave it out."
+        )
 
 
 def option_name(parameter: str) -> str:

@@ -9,6 +9,7 @@ import click
 from corral.cli._config import from_file
 from corral.cli._methods import option_name
 from corral.cli._names import Names, flatten
+from corral.cli._numbers import CountOrAuto, Range, read_range
 
 # Forms of an input file; the end of its name tells, where it has one.
 FORMATS = ("csv", "tsv", "parquet", "arrow", "npy", "npz", "arff", "mtx")
@@ -101,23 +102,38 @@ table_options = _stack(
 method_options = _stack(
     click.option(
         "--n-clusters",
-        type=click.IntRange(min=1),
+        type=CountOrAuto(min=1),
         metavar="K",
-        show_default="8, where the method takes one",
-        help="Number of clusters.",
+        show_default="chosen by cor; in corral fit, 8 for other methods",
+        help="Number of clusters; auto lets cor choose.",
     ),
     click.option(
         "--n-outliers",
-        type=click.IntRange(min=0),
+        type=CountOrAuto(min=0),
         metavar="O",
-        help="Number of rows to set aside.",
+        show_default="chosen by cor",
+        help="Number of rows to set aside; auto lets cor choose.",
     ),
     click.option(
         "--contamination",
         type=click.FloatRange(0, 1, max_open=True),
         metavar="SHARE",
-        show_default="0.05",
-        help="Share of the rows to set aside.",
+        show_default="in corral fit, 0.05 for methods other than cor",
+        help="Share of the rows to set aside, in place of --n-outliers.",
+    ),
+    click.option(
+        "--k-max",
+        type=click.IntRange(min=1),
+        metavar="K",
+        show_default="10",
+        help="Largest number of clusters that cor chooses.",
+    ),
+    click.option(
+        "--contamination-max",
+        type=click.FloatRange(0, 1, max_open=True),
+        metavar="SHARE",
+        show_default="0.25",
+        help="Largest share of the rows that cor chooses to set aside.",
     ),
     click.option(
         "--metric",
@@ -138,6 +154,14 @@ method_options = _stack(
         metavar="R",
         show_default="100",
         help="Number of K-means runs.",
+    ),
+    click.option(
+        "--k-range",
+        type=Range(),
+        metavar="LOW,HIGH|auto",
+        show_default="depends on the number of clusters",
+        help="Smallest and largest number of clusters of a K-means run; auto is what "
+        "cor takes if it chooses the number of clusters.",
     ),
     click.option(
         "--seed",
@@ -189,11 +213,14 @@ def method_settings(ctx: click.Context, options: dict[str, Any]) -> dict[str, An
         "n_clusters",
         "n_outliers",
         "contamination",
+        "k_max",
+        "contamination_max",
         "metric",
         "strategy",
         "n_partitions",
     )
     settings = {name: options[name] for name in names}
+    settings["k_range"] = read_range(options["k_range"])
     choose_one(ctx, settings, "n_outliers", "contamination")
     return settings | {"random_state": options["seed"], "n_jobs": options["jobs"]}
 

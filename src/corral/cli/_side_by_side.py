@@ -6,9 +6,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from corral import all_methods
 from corral.cli._bar import Bar
 from corral.cli._errors import sentence
-from corral.cli._findings import table_words
+from corral.cli._findings import choice_words, table_words
 from corral.cli._methods import make_method
 from corral.cli._text import count, fact, listing, table
 from corral.cli._work import Judged, fit_table
@@ -41,6 +42,9 @@ def fit_all(
 ) -> Comparison:
     """Fit each method and compare the rows that they set aside.
 
+    All get the same numbers of clusters and outliers: those that were not given are
+    chosen by COR.
+
     Parameters
     ----------
     rows : pyarrow.Table or csr_array
@@ -55,9 +59,15 @@ def fit_all(
     -------
     comparison : Comparison
     """
-    done: dict[str, Judged] = {}
     failed: dict[str, str] = {}
+    done: dict[str, Judged] = {}
+    chooser = _choose(rows, methods, options, settings, bar)
+    if chooser is not None:
+        options = _fill_numbers(options, chooser)
     for name in methods:
+        if name == "cor" and chooser is not None:
+            done[name] = chooser
+            continue
         try:
             estimator = make_method(
                 name, options, tfidf=settings["tfidf"], strict=False
@@ -65,7 +75,53 @@ def fit_all(
             done[name] = fit_table(rows, estimator, settings, bar)
         except _UNABLE as error:
             failed[name] = sentence(error)
-    return Comparison(_describe(done, failed), _columns(done))
+    chooser = chooser or done.get("cor")
+    facts = _describe(done, failed)
+    facts["selection"] = None if chooser is None else chooser.facts["selection"]
+    return Comparison(facts, _columns(done))
+
+
+def _choose(
+    rows: Any,
+    methods: list[str],
+    options: dict[str, Any],
+    settings: dict[str, Any],
+    bar: Bar,
+) -> Judged | None:
+    """Let COR choose what was not given; None if no other method needs it."""
+    missing = _list_missing(options)
+    known = all_methods()
+    others = [known[name] for name in methods if name not in ("cor", "cor-detector")]
+    is_needed = "cor-detector" in methods or any(
+        missing & each.parameters.keys() for each in others
+    )
+    if not missing or not is_needed:
+        return None
+    estimator = make_method("cor", options, tfidf=settings["tfidf"], strict=False)
+    try:
+        return fit_table(rows, estimator, settings, bar)
+    except _UNABLE as error:
+        raise ValueError(
+            f"The same numbers for all methods cannot be chosen. {sentence(error)} "
+            "Give --n-clusters and --n-outliers."
+        ) from error
+
+
+def _list_missing(options: dict[str, Any]) -> set[str]:
+    """Return the numbers that the user did not give."""
+    is_given = {
+        "n_clusters": options["n_clusters"] not in (None, "auto"),
+        "n_outliers": options["n_outliers"] not in (None, "auto")
+        or options["contamination"] is not None,
+    }
+    return {name for name, given in is_given.items() if not given}
+
+
+def _fill_numbers(options: dict[str, Any], chooser: Judged) -> dict[str, Any]:
+    """Return the options with the numbers that were chosen."""
+    found = chooser.model.estimator_
+    chosen = {"n_clusters": found.n_clusters_, "n_outliers": found.n_outliers_}
+    return options | {name: chosen[name] for name in _list_missing(options)}
 
 
 def _describe(done: dict[str, Judged], failed: dict[str, str]) -> dict[str, Any]:
@@ -140,7 +196,11 @@ def in_words(facts: dict[str, Any], labels: Path | None) -> str:
     text : str
     """
     methods = facts["methods"]
-    parts = ["\n".join(table_words(facts)), _methods_table(methods)]
+    chosen = choice_words(
+        {"selection": facts["selection"], "confidence": None},
+        by=", by cor for all methods that take them",
+    )
+    parts = ["\n".join([*table_words(facts), *chosen]), _methods_table(methods)]
     if len(methods) > 1:
         parts.append(_agreement_table(facts))
         everyone = facts["set_aside_by_all"]

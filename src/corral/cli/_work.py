@@ -8,6 +8,8 @@ import numpy as np
 
 from corral.cli._bar import Bar
 from corral.cli._findings import (
+    confidence_columns,
+    describe_choice,
     describe_labels,
     describe_table,
     find_missing,
@@ -110,11 +112,12 @@ def judge_fit(model: TableModel, table: Any, seconds: float) -> Judged:
     """
     ids = model.encoder_.ids(table)
     missing = find_missing(model.encoder_, table)
-    columns = fitted_columns(model, ids, missing)
+    columns = fitted_columns(model, ids, missing) | confidence_columns(model)
     facts = {
         **describe_table(model.encoder_, len(ids), missing),
         "seconds": round(seconds, 3),
         **describe_labels(columns, model),
+        **describe_choice(model),
     }
     return Judged(model, table, ids, columns, facts)
 

@@ -12,6 +12,9 @@ from corral._profiles import Profile, profile_clusters, tell_apart
 from corral.tables._arrow import need_arrow
 from corral.tables._encoder import TableEncoder
 
+# What a method may know beside labels and scores.
+_PASSED_ON = ("nearest_labels_", "outlier_confidence_", "label_confidence_")
+
 
 class TableModel(BaseEstimator):
     """A method that takes tables.
@@ -50,6 +53,9 @@ class TableModel(BaseEstimator):
         Higher is stranger.
     nearest_labels_ : ndarray of shape (n_samples,)
         Nearest cluster of each row, of outliers too. Absent if the method has none.
+    outlier_confidence_, label_confidence_ : ndarray of shape (n_samples,)
+        How sure it is that a row is set aside, and that its nearest cluster is the
+        nearest; see :class:`COR`. Absent if the method does not know.
 
     See Also
     --------
@@ -134,7 +140,8 @@ class TableModel(BaseEstimator):
     def _adopt(self, estimator, X):
         """Take over a method that was fitted to the rows of ``_prepare``."""
         is_cor = _find_cor(estimator) is not None
-        self.__dict__.pop("nearest_labels_", None)
+        for name in _PASSED_ON:
+            self.__dict__.pop(name, None)
         self.estimator_ = estimator
         self._set_results()
         self._profile = None if is_cor else _profile(X, self.estimator_, self.labels_)
@@ -259,8 +266,9 @@ class TableModel(BaseEstimator):
         self.outlier_scores_ = source.outlier_scores_
         if cor is not None and cor is not self.estimator_:
             self.labels_ = np.where(cor.labels_ == -1, -1, 1)
-        if hasattr(source, "nearest_labels_"):
-            self.nearest_labels_ = source.nearest_labels_
+        for name in _PASSED_ON:
+            if hasattr(source, name):
+                setattr(self, name, getattr(source, name))
 
     def _find_nearest(self, X, labels: np.ndarray) -> np.ndarray:
         """Return the cluster to compare with; that of outliers by its mean."""
@@ -309,7 +317,8 @@ def _set_categories(estimator, names: list[str]) -> None:
     cor = estimator
     if isinstance(estimator, CORDetector):
         if estimator.estimator is None:
-            estimator.set_params(estimator=COR())
+            # As the detector itself would do it.
+            estimator.set_params(estimator=COR(contamination=0.05))
         cor = estimator.estimator
     if cor.categorical_features is not None:
         raise ValueError(
