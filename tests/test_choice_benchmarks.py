@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_limits
 
 pytest.importorskip("benchmarks.choice", reason="only in a copy of the repository")
 
@@ -20,6 +21,13 @@ from benchmarks.choice.calibration import (
 from benchmarks.paper.datasets import Dataset
 from benchmarks.speed import __main__ as speed
 from benchmarks.speed import choice as speed_of_choice
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _one_thread():
+    """Hold scikit-learn's K-means to one thread; on shared cores, more are slower."""
+    with threadpool_limits(1):
+        yield
 
 
 @pytest.fixture(scope="module")
