@@ -10,6 +10,9 @@ COMMANDS = {
     "predict": Entry("corral.cli._predict", "Label new rows by a saved model."),
     "explain": Entry("corral.cli._explain", "Say why rows are strange, or are not."),
     "report": Entry("corral.cli._report", "Write the report of a saved model."),
+    "explore": Entry(
+        "corral.cli._explore", "Move sliders for clusters and outliers on a local page."
+    ),
     "compare": Entry("corral.cli._compare", "Try several methods side by side."),
     "flights": Entry("corral.cli._flights", "Find odd flights among tracks."),
     "demo": Entry(

@@ -1,0 +1,173 @@
+"""Labels, report and command of a view, as files in one folder."""
+
+import copy
+import os
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from corral.cli._bar import progress
+from corral.cli._call import command_line
+from corral.cli._files import check_outputs, write_labels, write_text
+from corral.cli._fit import fit
+from corral.cli._work import judge_fit, make_page
+from corral.explore._session import Session
+
+# A name is one word or a few: no folder, no hidden file, nothing that a file system or
+# a shell reads in its own way.
+_NAME = re.compile(r"[^\W_](?:[\w .+-]{0,98}[\w+-])?")
+
+# Windows opens devices by these names.
+_DEVICES = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?:[ .].*)?", re.IGNORECASE)
+
+
+class FilesExistError(Exception):
+    """Files are in the way, and nobody said that they may be replaced.
+
+    Parameters
+    ----------
+    names : list of str
+    """
+
+    def __init__(self, names: list[str]) -> None:
+        super().__init__(", ".join(names))
+        self.names = names
+
+
+class Writer:
+    """Writes the files of a session, and the command that makes them again.
+
+    Parameters
+    ----------
+    session : Session
+    source : str
+        The table, as ``corral fit`` takes it.
+    words : sequence of str
+        The source and further words of ``corral fit``.
+    folder : Path
+        Where the files go.
+    force : bool, default=False
+        Whether files may be replaced without a question.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        source: str,
+        words: Sequence[str],
+        folder: Path,
+        *,
+        force: bool = False,
+    ) -> None:
+        self._session = session
+        self._source = source
+        self._words = list(words)
+        self._folder = folder
+        self._force = force
+
+    def command(self, n_clusters: int, n_outliers: int, *outputs: str) -> str:
+        """Return the command line that gives the same.
+
+        Parameters
+        ----------
+        n_clusters, n_outliers : int
+        *outputs : str
+            Further words.
+
+        Returns
+        -------
+        line : str
+            As ``corral fit`` itself would write it.
+        """
+        numbers = ["--n-clusters", str(n_clusters), "--n-outliers", str(n_outliers)]
+        words = [*self._words, *numbers, "--k-range", "auto", *outputs]
+        return command_line(fit.make_context("corral fit", words))
+
+    def save(
+        self, n_clusters: int, n_outliers: int, name: str, *, replace: bool = False
+    ) -> dict[str, Any]:
+        """Write labels, report and command.
+
+        Parameters
+        ----------
+        n_clusters, n_outliers : int
+        name : str
+            With which the names of the files begin.
+        replace : bool, default=False
+            Whether files that are there may be replaced.
+
+        Returns
+        -------
+        saved : dict
+            ``files``, their paths, and ``command``, the line.
+        """
+        check_name(name)
+        labels = self._folder / f"{name}-labels.csv"
+        report = self._folder / f"{name}-report.html"
+        script = self._folder / f"{name}-command.sh"
+        paths = [labels, report, script]
+        there = [path.name for path in paths if os.path.lexists(path)]
+        if there and not (replace or self._force):
+            raise FilesExistError(there)
+        check_outputs(
+            {"--labels": labels, "--report": report, "The command's file": script},
+            [self._source],
+        )
+        outputs = ["--labels", str(labels), "--report", str(report)]
+        command = self.command(n_clusters, n_outliers, *outputs)
+        judged = self._judge(n_clusters, n_outliers)
+        with progress(False) as bar:
+            page = make_page(judged, self._source, command, bar)
+        # All is known before the first file is written.
+        write_labels(labels, judged.columns)
+        write_text(report, page)
+        write_text(script, _write_script(command, labels.name, report.name))
+        return {"files": [str(path) for path in paths], "command": command}
+
+    def _judge(self, n_clusters: int, n_outliers: int):
+        """Return the model that the command makes, without another fit."""
+        estimator = self._session.fuse(n_clusters, n_outliers).estimator
+        model = copy.copy(self._session.model)
+        asked = {"n_clusters": n_clusters, "n_outliers": n_outliers, "k_range": "auto"}
+        model.estimator = copy.copy(model.estimator).set_params(**asked)
+        model._adopt(estimator, None)
+        return judge_fit(model, self._session.table, 0.0)
+
+
+def check_name(name: str) -> None:
+    """Refuse names that are not a plain beginning of a file name.
+
+    Parameters
+    ----------
+    name : str
+    """
+    if not _NAME.fullmatch(name) or _DEVICES.fullmatch(name):
+        raise ValueError(
+            f"The name {name[:100]!r} cannot begin the names of files. It should be up "
+            "to 100 letters, digits, blanks, points, plus, minus or underscores, and "
+            "begin with a letter or digit."
+        )
+
+
+def suggest_name(source: str) -> str:
+    """Return a name for files, after that of the table.
+
+    Parameters
+    ----------
+    source : str
+        Path, or "-" for standard input.
+
+    Returns
+    -------
+    name : str
+    """
+    stem = Path(source).name.partition(".")[0]
+    words = re.sub(r"[^\w+-]+", "-", stem).strip("-_+")[:50]
+    return words if _NAME.fullmatch(words) else "table"
+
+
+def _write_script(command: str, *names: str) -> str:
+    # As Python writes it: a line end in the name of the folder would end the comment.
+    here = repr(os.getcwd())
+    return f"# Makes {' and '.join(names)} again, in the folder {here}.\n{command}\n"

@@ -1,0 +1,181 @@
+"""The server: bound to this machine, ended by Ctrl-C or with the last page."""
+
+import asyncio
+import signal
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import uvicorn
+from starlette.types import ASGIApp
+
+from corral.explore._app import make_app
+from corral.explore._guard import Guard, list_hosts, make_token
+from corral.explore._pages import PATIENCE, Pages
+from corral.explore._save import Writer
+from corral.explore._schema import Opening
+from corral.explore._session import Session
+from corral.explore._worker import Worker
+
+_HOST = "127.0.0.1"
+
+# Far more than a few pages need.
+_MAX_CONNECTIONS = 100
+
+# Seconds that an answer which is under way may take at the end.
+_FAREWELL = 2
+
+
+def open_socket(port: int) -> socket.socket:
+    """Take a port of this machine.
+
+    Parameters
+    ----------
+    port : int
+        0 is a free one.
+
+    Returns
+    -------
+    taken : socket
+        Bound, but not listening.
+    """
+    taken = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    if hasattr(socket, "SO_EXCLUSIVEADDRUSE"):
+        # On Windows another program could take the port, too.
+        taken.setsockopt(socket.SOL_SOCKET, socket.SO_EXCLUSIVEADDRUSE, 1)
+    else:
+        # A port that was in use a moment ago is free.
+        taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        taken.bind((_HOST, port))
+    except OSError as error:
+        taken.close()
+        raise ValueError(
+            f"--port {port} cannot be used: {error.strerror}. Choose another, or leave "
+            "it out for a free one."
+        ) from error
+    return taken
+
+
+def serve(
+    session: Session,
+    writer: Writer,
+    opening: Opening,
+    taken: socket.socket,
+    *,
+    on_ready: Callable[[str], None],
+    on_fault: Callable[[Exception], None],
+    patience: float = PATIENCE,
+) -> str:
+    """Serve the page until it is closed or Ctrl-C is pressed.
+
+    Parameters
+    ----------
+    session : Session
+    writer : Writer
+    opening : Opening
+    taken : socket
+        From :func:`open_socket`; closed at the end.
+    on_ready : callable
+        Gets the address, once it can be opened.
+    on_fault : callable
+        Gets errors that are corral's own fault.
+    patience : float
+        Seconds to wait for a page to come back.
+
+    Returns
+    -------
+    cause : str
+        Why it ended: "closed" or "interrupted".
+    """
+    return asyncio.run(
+        _serve(session, writer, opening, taken, on_ready, on_fault, patience)
+    )
+
+
+async def _serve(
+    session: Session,
+    writer: Writer,
+    opening: Opening,
+    taken: socket.socket,
+    on_ready: Callable[[str], None],
+    on_fault: Callable[[Exception], None],
+    patience: float,
+) -> str:
+    loop = asyncio.get_running_loop()
+    token, port = make_token(), taken.getsockname()[1]
+    cause = []
+
+    def end(why: str) -> None:
+        cause.append(why)
+        pages.end()
+        server.should_exit = True
+
+    pages = Pages(lambda: end("closed"), patience)
+    worker = Worker()
+    app = make_app(session, writer, opening, worker, pages, on_fault=on_fault)
+    server = _Server(Guard(app, token=token, hosts=list_hosts(port)))
+    try:
+        with _catch(lambda: loop.call_soon_threadsafe(end, "interrupted")):
+            running = asyncio.create_task(server.serve([taken]))
+            while not server.started and not running.done():
+                await asyncio.sleep(0.01)
+            on_ready(f"http://{_HOST}:{port}/{token}/")
+            await running
+            worker.end()
+    finally:
+        taken.close()
+    return cause[0]
+
+
+class _Server(uvicorn.Server):
+    """A server that leaves signals to others and writes no log."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        super().__init__(
+            uvicorn.Config(
+                app,
+                http="h11",
+                ws="none",
+                lifespan="off",
+                log_config=None,
+                log_level="critical",
+                access_log=False,
+                proxy_headers=False,
+                server_header=False,
+                date_header=False,
+                limit_concurrency=_MAX_CONNECTIONS,
+                timeout_graceful_shutdown=_FAREWELL,
+            )
+        )
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Capture none."""
+        yield
+
+
+@contextmanager
+def _catch(end: Callable[[], object]) -> Iterator[None]:
+    """Let the first Ctrl-C or wish to end call something; a second one interrupts."""
+    if threading.current_thread() is not threading.main_thread():
+        # Signals go to the main thread alone.
+        yield
+        return
+    before = {each: signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)}
+
+    def restore() -> None:
+        for each, handler in before.items():
+            signal.signal(each, handler)
+
+    def handle(number: int, frame: object) -> None:
+        restore()
+        end()
+
+    for each in before:
+        signal.signal(each, handle)
+    try:
+        yield
+    finally:
+        restore()

@@ -1,0 +1,166 @@
+"""The command as a process: it starts, answers and ends."""
+
+import http.client
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from contextlib import closing, contextmanager
+
+import pytest
+
+from tests.cli.example import run_corral
+
+CORRAL = [sys.executable, "-c", "from corral.cli import main; main()"]
+
+OPTIONS = ("--id-column", "name", "--n-partitions", "20", "--no-browser")
+
+
+class Running:
+    """A server in a process of its own."""
+
+    def __init__(self, process):
+        self.process = process
+        self.address = process.stdout.readline().decode().strip()
+        found = re.fullmatch(r"http://127\.0\.0\.1:(\d+)(/[\w-]{43}/)", self.address)
+        self.port, self.path = int(found[1]), found[2]
+
+    def ask(self, path="", method="GET", **settings):
+        """Return the answer, whose connection is open until it is closed."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
+        connection.request(method, self.path + path, **settings)
+        return connection, connection.getresponse()
+
+    def wait(self):
+        """Return the exit code and what was said."""
+        rest, said = self.process.communicate(timeout=20)
+        assert rest == b""
+        return self.process.returncode, said.decode().splitlines()
+
+
+@contextmanager
+def explore(*words):
+    process = subprocess.Popen(
+        [*CORRAL, "explore", *map(str, words)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    guard = threading.Timer(60, process.kill)
+    guard.start()
+    try:
+        yield Running(process)
+    finally:
+        guard.cancel()
+        process.kill()
+        process.communicate()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has other signals")
+def test_ctrl_c_is_a_clean_end_that_pages_are_told(data, tmp_path):
+    with explore(data, *OPTIONS, "--output", tmp_path) as server:
+        # A page, and a client that does nothing, both hold a connection open.
+        line, answer = server.ask("pages")
+        idle, page = server.ask()
+        with closing(line), closing(idle):
+            assert page.status == 200
+            assert answer.headers["content-type"] == "text/event-stream"
+            assert answer.headers["cache-control"] == "no-store"
+            assert answer.headers["content-security-policy"]
+            check_strangers(server)
+            server.process.send_signal(signal.SIGINT)
+            assert answer.read().endswith(b"event: end\ndata: end\n\n")
+        code, said = server.wait()
+    assert code == 0
+    assert said == [
+        "Close the page or press Ctrl-C to end.",
+        "Ended. No file is half-written.",
+    ]
+    assert list(tmp_path.iterdir()) == []
+
+
+def check_strangers(server):
+    # Only 127.0.0.1 is bound, not even another address of this machine.
+    with (
+        pytest.raises(ConnectionRefusedError),
+        socket.create_connection(("127.0.0.2", server.port), timeout=2),
+    ):
+        pass
+    for origin, code in (
+        ("http://evil.example", 403),
+        (f"http://127.0.0.1:{server.port}", 413),
+    ):
+        headers = {"Origin": origin, "Content-Type": "application/json"}
+        asked, answer = server.ask("view", "POST", body=b" " * 100_000, headers=headers)
+        with closing(asked):
+            assert answer.status == code
+
+
+def test_the_last_page_is_the_end(data):
+    with explore(data, *OPTIONS) as server:
+        first, _ = server.ask("pages")
+        first.close()
+        # It comes back, and goes again.
+        second, _ = server.ask("pages")
+        second.close()
+        code, said = server.wait()
+    assert code == 0
+    assert said[-1] == "Ended, because the page was closed."
+
+
+def test_a_port_that_is_taken_is_a_sentence(data):
+    with closing(socket.create_server(("127.0.0.1", 0))) as other:
+        port = other.getsockname()[1]
+        result = run_corral("explore", data, *OPTIONS, "--port", port)
+    assert result.exit_code == 2
+    assert f"--port {port} cannot be used: Address already in use" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["none.csv"], "'none.csv'"),
+        (["{data}", "--output", "no/such"], "--output 'no/such' is a folder that is"),
+        (["{data}", "--columns", "note"], "columns names what cannot be used"),
+        (["{data}", "--port", "70000"], "70000 is not in the range"),
+        (["{data}", "--contamination", "0.1"], "No such option '--contamination'"),
+    ],
+)
+def test_what_cannot_be_explored_is_one_sentence(data, words, message):
+    words = [word.format(data=data) for word in words]
+    result = run_corral("explore", *words, "--no-browser")
+    assert result.exit_code == 2
+    (line,) = result.stderr.splitlines()
+    assert message in line
+
+
+def test_without_its_packages_the_command_says_what_to_install(data, monkeypatch):
+    import corral.cli._explore
+
+    found = corral.cli._explore.find_spec
+    monkeypatch.setattr(
+        "corral.cli._explore.find_spec",
+        lambda name: None if name == "uvicorn" else found(name),
+    )
+    result = run_corral("explore", data, "--no-browser")
+    assert result.exit_code == 2
+    assert 'The page needs uvicorn. Install with: pip install "corral[explore]"' in (
+        result.stderr
+    )
+
+
+def test_help_imports_no_server():
+    code = (
+        "import sys\nfrom corral.cli import main\n"
+        "try:\n    main()\nfinally:\n    sys.stderr.write(' '.join(sys.modules))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, "explore", "--help"],
+        capture_output=True,
+        text=True,
+    )
+    loaded = {name.partition(".")[0] for name in done.stderr.split()}
+    assert "click" in loaded
+    assert not loaded & {"numpy", "sklearn", "starlette", "uvicorn", "asyncio"}

@@ -1,0 +1,102 @@
+"""What is saved is what the command makes."""
+
+import shlex
+from pathlib import Path
+
+import pytest
+
+from corral.explore._save import FilesExistError, Writer, check_name, suggest_name
+from tests.cli.example import run_corral
+
+
+def run_line(line):
+    words = shlex.split(line)
+    assert words[:2] == ["corral", "fit"]
+    result = run_corral(*words[1:])
+    assert result.exit_code == 0, result.output
+
+
+@pytest.mark.parametrize("numbers", [(3, 3), (2, 0), (5, 12)])
+def test_the_command_makes_the_same_files(writer, numbers):
+    # Byte for byte: labels and report.
+    saved = writer.save(*numbers, "mine")
+    labels, report, script = map(Path, saved["files"])
+    before = [labels.read_bytes(), report.read_bytes()]
+    labels.unlink()
+    report.unlink()
+    line = script.read_text().splitlines()[1]
+    assert line == saved["command"]
+    run_line(line)
+    assert [labels.read_bytes(), report.read_bytes()] == before
+
+
+def test_the_command_is_written_as_fit_writes_it(writer, data):
+    line = writer.command(3, 4)
+    assert shlex.split(line) == [
+        *("corral", "fit", str(data)),
+        *("--n-clusters", "3", "--n-outliers", "4", "--n-partitions", "30"),
+        *("--k-range", "auto", "--seed", "0", "--id-column", "name"),
+    ]
+
+
+def test_the_script_is_one_command_whatever_the_folder_is_called(
+    writer, tmp_path, monkeypatch
+):
+    # A line end in its name must not end the comment.
+    folder = tmp_path / "a\nrm -rf b"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    writer.save(3, 3, "mine")
+    lines = (tmp_path / "mine-command.sh").read_text().splitlines()
+    assert len(lines) == 2
+    assert lines[0].startswith("# Makes mine-labels.csv and mine-report.html again")
+    assert lines[1].startswith("corral fit ")
+
+
+def test_files_that_are_there_stay(writer, tmp_path):
+    (tmp_path / "mine-report.html").write_text("mine")
+    with pytest.raises(FilesExistError) as error:
+        writer.save(3, 3, "mine")
+    assert error.value.names == ["mine-report.html"]
+    assert [path.name for path in tmp_path.iterdir()] == ["mine-report.html"]
+    writer.save(3, 3, "mine", replace=True)
+    assert (tmp_path / "mine-report.html").read_text() != "mine"
+
+
+def test_force_replaces_without_a_question(session, data, tmp_path):
+    (tmp_path / "mine-labels.csv").touch()
+    words = [str(data), "--id-column", "name"]
+    Writer(session, str(data), words, tmp_path, force=True).save(3, 3, "mine")
+    assert (tmp_path / "mine-labels.csv").stat().st_size > 0
+
+
+def test_the_table_itself_is_never_replaced(session, tmp_path):
+    source = tmp_path / "mine-labels.csv"
+    source.write_text("a\n1\n")
+    writer = Writer(session, str(source), [str(source)], tmp_path, force=True)
+    with pytest.raises(ValueError, match="is the same file as the input"):
+        writer.save(3, 3, "mine")
+    assert source.read_text() == "a\n1\n"
+
+
+def test_a_folder_in_the_way_is_a_sentence(writer, tmp_path):
+    (tmp_path / "mine-labels.csv").mkdir()
+    with pytest.raises(ValueError, match="is a folder"):
+        writer.save(3, 3, "mine", replace=True)
+
+
+@pytest.mark.parametrize(
+    ("source", "name"),
+    [
+        ("data.csv", "data"),
+        ("some/where/My table (2).csv.gz", "My-table-2"),
+        ("-", "table"),
+        ("..csv", "table"),
+        (".hidden", "table"),
+        ("größe.csv", "größe"),
+        ("x" * 300 + ".csv", "x" * 50),
+    ],
+)
+def test_names_come_from_the_table_and_can_be_used(source, name):
+    assert suggest_name(source) == name
+    check_name(name)
