@@ -4,10 +4,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from corral._choice import Selection
 from corral._criteria import _MIN_TOLD
+from corral._selection import Selection
 
-# Clusters that are told apart to a lesser share are too many.
+# Clusters are told apart if a larger share of the question which is which is answered.
 MIN_TOLD = _MIN_TOLD
 
 
@@ -46,7 +46,10 @@ def find_chosen(selection: Selection) -> tuple[int, int]:
     n_clusters, n_outliers : int
     """
     columns = selection.columns
-    (place,) = np.flatnonzero(columns["is_chosen"])
+    places = np.flatnonzero(columns["is_chosen"])
+    if not len(places):
+        return selection.n_clusters_, selection.n_outliers_
+    place = places[0]
     return int(columns["n_clusters"][place]), int(columns["n_outliers"][place])
 
 

@@ -9,7 +9,7 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import NotFittedError
 
 from corral import COR, CORDetector
-from corral._choice import Selection
+from corral._selection import Selection
 from corral._curves import MIN_TOLD
 from corral.displays import SelectionDisplay
 
@@ -57,6 +57,13 @@ def test_curves_and_marks_are_those_of_the_table(selection):
         "objective": [[4, 2.0]],
     }
     assert two.get_linewidth() > three.get_linewidth()
+
+
+def test_numbers_of_the_choice_stand_in_for_a_candidate(selection):
+    # Where no candidate is marked, as for numbers between those that were tried.
+    columns = selection.columns | {"is_chosen": np.zeros(6, bool)}
+    display = SelectionDisplay.from_selection(replace(selection, columns=columns))
+    assert points(display.chosen_["clusters"]) == [[2, 0.9]]
 
 
 def test_thresholds_are_drawn(selection):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClusterMixin
 
-from corral._choice import Selection
+from corral._selection import Selection
 
 _FLAGS = (
     "--headless",

@@ -1,6 +1,7 @@
 """Why the numbers were chosen, and how sure the labels are."""
 
 import json
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -49,8 +50,7 @@ def test_candidates_beside_the_chosen_one_are_listed(described):
     assert described["n_candidates"] == 9
     chosen = described["candidates"][2]
     assert chosen["is_chosen"]
-    assert chosen["criteria"]["told"] == 0.95
-    assert chosen["criteria"]["stability"] is None
+    assert chosen["criteria"] == {"told": 0.95, "gap": 30.0, "objective": 8.0}
     assert [each["is_runner_up"] for each in described["candidates"]].index(True) == 3
     assert described["candidates"][0]["criteria"]["told"] is None
 
@@ -111,6 +111,24 @@ def test_page_says_why_and_marks_the_runner_up(estimator, selection):
     # Criteria that nobody knows have no column.
     assert "stability" not in page
     assert "told apart</th>" in page
+
+
+def test_page_shows_criteria_by_any_name_where_they_are_known(estimator, selection):
+    columns = selection.columns | {
+        "empty_border": np.linspace(0, 0.8, 9),
+        "stability": np.full(9, np.nan),
+    }
+    estimator.selection_ = replace(selection, columns=columns)
+    page = to_html(summarize(estimator))
+    heads = re.findall(r'class="number">([^<]+)</th>', page)
+    start = heads.index("told apart")
+    assert heads[start : start + 4] == [
+        "told apart",
+        "gap",
+        "mean cost",
+        "empty border",
+    ]
+    assert "stability" not in page
 
 
 def test_numbers_that_were_given_have_no_panel(estimator, six_rows, selection):

@@ -4,7 +4,6 @@ from typing import Any
 
 import numpy as np
 
-from corral._choice import Selection
 from corral._curves import (
     MIN_TOLD,
     Curve,
@@ -13,6 +12,7 @@ from corral._curves import (
     gap_curve,
     outlier_curves,
 )
+from corral._selection import Selection
 from corral.displays._drawing import COLORS, clear_spines, open_axes
 from corral.displays._outcome import find_holder
 
@@ -42,8 +42,8 @@ class SelectionDisplay:
     """Curves that say why a number of clusters and of outliers was chosen.
 
     *clusters*: how well the two clusters that are hardest to tell apart are told apart,
-    by the number of clusters. It should be above the line, and one cluster more than
-    the chosen number should fall clearly below.
+    by the number of clusters. Above the line they are clearly two, and one cluster more
+    than the chosen number should fall below the chosen one.
 
     *outliers*: how wide the gap below the strangest rows is, by the number of rows
     above it. A gap above the line is a sign of outliers.
@@ -199,7 +199,7 @@ class SelectionDisplay:
             lines.append(_plot(ax, stability, style, label="stability"))
         n_clusters, _ = find_chosen(self.selection)
         self._mark("clusters", ax, told, n_clusters, f"{n_clusters} chosen")
-        _draw_level(ax, MIN_TOLD, f"should be above {MIN_TOLD:.2f}")
+        _draw_level(ax, MIN_TOLD, f"clear above {MIN_TOLD:.2f}")
         ax.set_ylim(min(0.0, *ax.get_ylim()), 1.05)
         if len(told.numbers) <= _MAX_TICKS:
             ax.set_xticks(told.numbers)

@@ -21,15 +21,14 @@ from corral.report._words import say_share, say_spreads
 # A page lists at most this many clusters, the largest first.
 _MAX_CLUSTERS = 50
 
-# What the criteria of a choice are called in the page; in the order of its columns.
+# What the criteria of a choice are called in the page, and in which order they stand;
+# others go by their own names and come last.
 _CRITERIA = {
     "told": "told apart",
-    "stability": "stability",
     "mixed": "cells across a border",
     "smallest": "smallest cluster",
     "gap": "gap",
     "objective": "mean cost",
-    "description_length": "description length",
 }
 
 # In the order in which they stand in the page.
@@ -106,11 +105,14 @@ def to_html(summary: Mapping[str, Any]) -> str:
 def _list_criteria(selection: Mapping[str, Any] | None) -> dict[str, str]:
     """Return the criteria that are known of some listed candidate, with their names."""
     listed = [] if selection is None else selection["candidates"]
-    return {
-        key: name
-        for key, name in _CRITERIA.items()
-        if any(each["criteria"][key] is not None for each in listed)
+    known = {
+        key
+        for each in listed
+        for key, value in each["criteria"].items()
+        if value is not None
     }
+    order = [*filter(known.__contains__, _CRITERIA), *sorted(known - _CRITERIA.keys())]
+    return {key: _CRITERIA.get(key, key.replace("_", " ")) for key in order}
 
 
 def _draw_selection(selection: Mapping[str, Any] | None) -> dict[str, Any]:

@@ -134,7 +134,7 @@ class Candidate(TypedDict):
 
     n_clusters: int
     n_outliers: int
-    # The columns of Selection.table by name; None where they are not known.
+    # The other columns of Selection.table by name; None where they are not known.
     criteria: dict[str, float | None]
     is_chosen: bool
     is_runner_up: bool

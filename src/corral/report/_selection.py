@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from corral._choice import Selection
 from corral._curves import (
     MIN_TOLD,
     Curve,
@@ -12,6 +11,7 @@ from corral._curves import (
     outlier_curves,
 )
 from corral._doubts import count_doubts, say_doubts
+from corral._selection import Selection
 from corral.report._schema import (
     Candidate,
     Confidence,
@@ -25,16 +25,8 @@ from corral.report._schema import (
 _MORE_CLUSTERS = 3
 _OTHER_OUTLIERS = 3
 
-# What a candidate is judged by; a fit need not know all of it.
-_CRITERIA = (
-    "told",
-    "mixed",
-    "smallest",
-    "gap",
-    "objective",
-    "description_length",
-    "stability",
-)
+# Columns of the table of candidates that are no criteria.
+_NO_CRITERIA = {"n_clusters", "n_outliers", "is_chosen"}
 
 
 def describe_selection(estimator) -> SelectionSummary | None:
@@ -97,8 +89,9 @@ def _candidate(selection: Selection, row: int) -> Candidate:
     columns = selection.columns
     pair = int(columns["n_clusters"][row]), int(columns["n_outliers"][row])
     values = {
-        name: _finite(columns[name][row]) if name in columns else None
-        for name in _CRITERIA
+        name: _finite(values[row])
+        for name, values in columns.items()
+        if name not in _NO_CRITERIA
     }
     return {
         "n_clusters": pair[0],
