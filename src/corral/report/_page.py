@@ -25,6 +25,8 @@ _MAX_CLUSTERS = 50
 # others go by their own names and come last.
 _CRITERIA = {
     "told": "told apart",
+    "border": "empty border",
+    "stability": "stability",
     "mixed": "cells across a border",
     "smallest": "smallest cluster",
     "gap": "gap",

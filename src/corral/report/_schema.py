@@ -154,6 +154,7 @@ class SelectionSummary(TypedDict):
     gaps: Points | None  # by outliers; without gaps of no width
     gap_threshold: float  # wider gaps are signs of outliers
     objectives: list[CurveOfK]  # empty where one number of outliers was tried
+    n_searched: int  # rows that clusters were searched in
     n_candidates: int
     candidates: list[Candidate]  # the chosen one and those beside it
 

@@ -48,6 +48,7 @@ def describe_selection(estimator) -> SelectionSummary | None:
             CurveOfK(n_clusters=k, points=_as_lists(curve))
             for k, curve in outlier_curves(selection, "objective").items()
         ],
+        "n_searched": selection.n_searched,
         "n_candidates": len(selection.columns["is_chosen"]),
         "candidates": [_candidate(selection, row) for row in _beside(selection)],
     }
