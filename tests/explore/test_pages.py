@@ -2,6 +2,8 @@
 
 import asyncio
 
+import pytest
+
 from corral.explore._pages import Pages
 
 
@@ -25,17 +27,24 @@ class Page:
         await self.task
 
 
-def run(scene, patience):
-    calls = []
+@pytest.fixture
+def run(monkeypatch):
+    """Return a function that plays a scene, and returns who was told of the end."""
 
-    async def main():
-        await scene(Pages(lambda: calls.append("last"), patience), calls)
+    def run(scene, patience):
+        monkeypatch.setattr("corral.explore._pages.PATIENCE", patience)
+        calls = []
 
-    asyncio.run(main())
-    return calls
+        async def main():
+            await scene(Pages(lambda: calls.append("last")), calls)
+
+        asyncio.run(main())
+        return calls
+
+    return run
 
 
-def test_the_last_page_ends_the_server_after_a_while():
+def test_the_last_page_ends_the_server_after_a_while(run):
     async def scene(pages, calls):
         first, second = Page(pages), Page(pages)
         await asyncio.sleep(0)
@@ -49,7 +58,7 @@ def test_the_last_page_ends_the_server_after_a_while():
     assert run(scene, patience=0.02) == ["last"]
 
 
-def test_a_page_that_is_loaded_again_keeps_the_server():
+def test_a_page_that_is_loaded_again_keeps_the_server(run):
     async def scene(pages, calls):
         for _ in range(3):
             page = Page(pages)
@@ -64,7 +73,7 @@ def test_a_page_that_is_loaded_again_keeps_the_server():
     assert run(scene, patience=0.1) == []
 
 
-def test_pages_are_told_of_the_end():
+def test_pages_are_told_of_the_end(run):
     async def scene(pages, calls):
         page = Page(pages)
         await asyncio.sleep(0.01)

@@ -111,8 +111,8 @@ def explore(
     command that makes them again.
 
     The address of the page goes to standard output. It is served to this machine
-    alone, and only to who has the address. The end of the last page is the end of the
-    command, and so is Ctrl-C; both are no error.
+    alone, and only to whoever has the address. Closing the last page ends the
+    command, and so does Ctrl-C; neither is an error.
     """
     _check(output)
     with progress(show) as bar:

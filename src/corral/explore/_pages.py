@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from starlette.types import Receive, Scope, Send
 
-# A page that is loaded again is back within this time.
+# A page that is loaded again is back within so many seconds.
 PATIENCE = 3.0
 
 _HEAD = [(b"content-type", b"text/event-stream")]
@@ -18,13 +18,10 @@ class Pages:
     ----------
     on_last : callable
         Called when the last page was closed and none came back.
-    patience : float
-        How many seconds to wait for one.
     """
 
-    def __init__(self, on_last: Callable[[], None], patience: float = PATIENCE) -> None:
+    def __init__(self, on_last: Callable[[], None]) -> None:
         self._on_last = on_last
-        self._patience = patience
         self._n_open = 0
         self._timer: asyncio.TimerHandle | None = None
         self._ended = asyncio.Event()
@@ -69,7 +66,7 @@ class Pages:
         self._n_open -= 1
         if self._n_open == 0 and not self._ended.is_set():
             loop = asyncio.get_running_loop()
-            self._timer = loop.call_later(self._patience, self._on_last)
+            self._timer = loop.call_later(PATIENCE, self._on_last)
 
 
 async def _until_closed(receive: Receive) -> None:

@@ -12,7 +12,7 @@ from starlette.types import ASGIApp
 
 from corral.explore._app import make_app
 from corral.explore._guard import Guard, list_hosts, make_token
-from corral.explore._pages import PATIENCE, Pages
+from corral.explore._pages import Pages
 from corral.explore._save import Writer
 from corral.explore._schema import Opening
 from corral.explore._session import Session
@@ -66,7 +66,6 @@ def serve(
     *,
     on_ready: Callable[[str], None],
     on_fault: Callable[[Exception], None],
-    patience: float = PATIENCE,
 ) -> str:
     """Serve the page until it is closed or Ctrl-C is pressed.
 
@@ -81,17 +80,13 @@ def serve(
         Gets the address, once it can be opened.
     on_fault : callable
         Gets errors that are corral's own fault.
-    patience : float
-        Seconds to wait for a page to come back.
 
     Returns
     -------
     cause : str
         Why it ended: "closed" or "interrupted".
     """
-    return asyncio.run(
-        _serve(session, writer, opening, taken, on_ready, on_fault, patience)
-    )
+    return asyncio.run(_serve(session, writer, opening, taken, on_ready, on_fault))
 
 
 async def _serve(
@@ -101,7 +96,6 @@ async def _serve(
     taken: socket.socket,
     on_ready: Callable[[str], None],
     on_fault: Callable[[Exception], None],
-    patience: float,
 ) -> str:
     loop = asyncio.get_running_loop()
     token, port = make_token(), taken.getsockname()[1]
@@ -112,7 +106,7 @@ async def _serve(
         pages.end()
         server.should_exit = True
 
-    pages = Pages(lambda: end("closed"), patience)
+    pages = Pages(lambda: end("closed"))
     worker = Worker()
     app = make_app(session, writer, opening, worker, pages, on_fault=on_fault)
     server = _Server(Guard(app, token=token, hosts=list_hosts(port)))

@@ -70,7 +70,7 @@ function watchServer() {
 }
 
 function showError(message) {
-  const place = find(".message.error[role=alert]");
+  const place = find(".controls .error");
   place.textContent = message;
   place.hidden = !message;
 }
@@ -246,10 +246,10 @@ class Controls {
 
   say(view) {
     const { fuse, rest } = view.seconds;
-    this.status.textContent = `fused in ${milliseconds(fuse)}`;
+    this.status.textContent = `fused in ${duration(fuse)}`;
     this.status.title =
-      `fusing ${milliseconds(fuse)}, describing ${milliseconds(rest)}, ` +
-      `whole answer ${milliseconds(view.seconds.answer)}, drawing ${milliseconds(view.seconds.draw)}`;
+      `fusing ${duration(fuse)}, describing ${duration(rest)}, ` +
+      `whole answer ${duration(view.seconds.answer)}, drawing ${duration(view.seconds.draw)}`;
     this.status.dataset.seconds = JSON.stringify(view.seconds);
   }
 
@@ -642,8 +642,8 @@ function figure(value) {
   return size >= 1e3 && size < 1e12 ? number(Math.round(value)) : String(Number(value.toPrecision(4)));
 }
 
-function milliseconds(seconds) {
-  return seconds < 10 ? `${Math.round(1000 * seconds)} ms` : `${seconds.toFixed(1)} s`;
+function duration(seconds) {
+  return seconds < 0.9995 ? `${Math.round(1000 * seconds)} ms` : `${seconds.toFixed(1)} s`;
 }
 
 start();
