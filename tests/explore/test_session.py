@@ -106,12 +106,14 @@ def test_confidence_and_stability_are_shown_where_they_are_known(session, monkey
     estimator = session.fuse(3, 3).estimator
     confidence = np.linspace(0, 1, 150)
     monkeypatch.setattr(estimator, "outlier_confidence_", confidence, raising=False)
+    monkeypatch.setattr(estimator, "label_confidence_", np.ones(150), raising=False)
     stability = np.array([1.0, 0.5, np.nan])
     monkeypatch.setattr(estimator, "cluster_stability_", stability, raising=False)
     view = session.view(3, 3, no_command)
     for row in view["rows"]:
         assert row["confidence"] == round(confidence[row["row"]], 4)
     assert [each["stability"] for each in view["clusters"]] == [1.0, 0.5, None]
+    assert "all of the rows are nearest to the same cluster" in view["doubts"]
 
 
 def test_start_is_what_was_asked_for(session):

@@ -76,7 +76,8 @@ class StrangeRow(TypedDict):
         False for the rows that are next to be set aside.
     nearest_label : int
     confidence : float or None
-        How sure it is that the row is an outlier, or is none; None if not known.
+        In which share of the cases, with other partitions, the row is an outlier; None
+        if that is not known.
     reasons : list of str
     """
 
@@ -110,6 +111,8 @@ class View(TypedDict):
         Outliers that tie with rows that are kept.
     objective : float
         Mean cost of a row that is kept.
+    doubts : str or None
+        How sure the labels are, in words; None if that is not known.
     warnings : list of str
     command : str
         What gives the same on the command line.
@@ -128,6 +131,7 @@ class View(TypedDict):
     cut: float | None
     n_at_cut: int
     objective: float
+    doubts: str | None
     warnings: list[str]
     command: str
     seconds: dict[str, float]

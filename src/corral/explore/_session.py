@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from corral._doubts import count_doubts, say_doubts
 from corral._refit import Refit
 from corral.explore._schema import Cluster, Opening, StrangeRow, View
 from corral.report._charts import score_chart
@@ -186,6 +187,7 @@ class Session:
         outcome = read_outcome(estimator, None, is_training=True)
         scores = describe_scores(outcome)
         chart = score_chart(scores["ranks"], scores["values"], n_outliers)
+        doubts = count_doubts(estimator)
         drawn = self._drawn
         view: View = {
             "n_clusters": n_clusters,
@@ -199,6 +201,7 @@ class Session:
             "cut": scores["cut"],
             "n_at_cut": scores["n_at_cut"],
             "objective": float(estimator.objective_),
+            "doubts": None if doubts is None else say_doubts(doubts),
             "warnings": fused.warnings,
             "command": write_command(n_clusters, n_outliers),
             "seconds": {},

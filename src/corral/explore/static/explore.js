@@ -441,7 +441,7 @@ function listClusters(view, total) {
       heading,
       element("td", number(size), "number"),
       element("td", percent(size / total), "number"),
-      element("td", stability === null ? "" : percent(stability), "number stability"),
+      element("td", stability === null ? "\u2013" : stability.toFixed(2), "number stability"),
       bars,
     );
     return row;
@@ -461,6 +461,9 @@ function listRows(view, map) {
     parts.push("The rows in grey would be next.");
   }
   parts.push("A spread is the standard deviation of a column within the nearest cluster.");
+  if (view.doubts) {
+    parts.push(view.doubts);
+  }
   find(".rows-facts").textContent = parts.join(" ");
   section.classList.toggle(
     "without-confidence",
