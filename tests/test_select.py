@@ -7,7 +7,8 @@ from sklearn.cluster import KMeans
 import corral
 from corral import COR, select
 from corral._codes import CodeBook, Codes
-from corral._criteria import Gaps, compare_pairs, measure_gaps, rank_clusters
+from corral._criteria import compare_pairs, rank_clusters
+from corral._tails import Gaps, measure_gaps
 from corral.datasets import (
     make_blobs_with_outliers,
     make_moons_with_noise,

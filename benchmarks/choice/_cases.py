@@ -15,8 +15,8 @@ from corral.datasets import (
 )
 
 # Nothing was ever chosen by looking at the test seeds.
-DEVELOPMENT_SEEDS = range(120)
-TEST_SEEDS = range(10_000, 10_240)
+DEVELOPMENT_SEEDS = range(150)
+TEST_SEEDS = range(20_000, 20_300)
 
 _SHARES = (0.01, 0.02, 0.05, 0.1, 0.2)
 _CLEAN = 0.2
@@ -233,6 +233,54 @@ def _ellipses(draw: _Draw, n_features: int, shares: np.ndarray, stretch: float):
     return _add_outliers(draw, rows, labels, is_far, margin=2 * stretch)
 
 
+def _strewn(draw: _Draw):
+    """Round clusters and outliers all over the box, also close to the clusters."""
+    n_features = int(draw.rng.integers(2, 9))
+    n_clusters = int(draw.rng.integers(1, 9))
+    shares = draw.rng.uniform(1, 3) ** np.linspace(0, 1, n_clusters)
+    return _add_anywhere(draw, n_features, shares, np.ones(n_clusters))
+
+
+def _spreads(draw: _Draw):
+    """The same, with clusters of unequal spread, up to three times."""
+    n_features = int(draw.rng.integers(2, 9))
+    n_clusters = int(draw.rng.integers(2, 7))
+    spreads = draw.rng.uniform(1, 3, n_clusters)
+    return _add_anywhere(draw, n_features, np.ones(n_clusters), spreads)
+
+
+def _add_anywhere(
+    draw: _Draw, n_features: int, shares: np.ndarray, spreads: np.ndarray
+):
+    """Normal clusters, and outliers that are uniform over a box around them.
+
+    An outlier within 3 standard deviations of a centre is one of the cluster, as far as
+    anybody can tell, and drawn again.
+    """
+    rng, n_clusters = draw.rng, len(shares)
+    sizes = _split(draw.n_samples - draw.n_outliers, shares)
+    labels = np.repeat(np.arange(n_clusters), sizes)
+    gap = float(rng.uniform(6, 9))
+    centers = np.empty((0, n_features))
+    width = gap
+    while len(centers) < n_clusters:
+        place = rng.uniform(-width, width, (1, n_features))
+        needed = gap * (spreads[: len(centers)] + spreads[len(centers)]) / 2
+        if (cdist(place, centers)[0] >= needed).all():
+            centers = np.concatenate([centers, place])
+        else:
+            width *= 1.02
+    moves = rng.normal(size=(len(labels), n_features)) * spreads[labels, None]
+    rows = centers[labels] + moves
+
+    def is_far(places):
+        off = cdist(places, centers) / spreads
+        return (off >= 3).all(axis=1)
+
+    margin = float(rng.uniform(0, 2))
+    return _add_outliers(draw, rows, labels, is_far, margin=margin)
+
+
 def _split(n: int, shares: np.ndarray) -> np.ndarray:
     """Return sizes in proportion to shares that add up to n."""
     ends = np.round(np.cumsum(shares) / np.sum(shares) * n).astype(int)
@@ -269,4 +317,6 @@ KINDS: dict[str, Callable[[_Draw], tuple[Any, np.ndarray]]] = {
     "high": _high,
     "shapes": _shapes,
     "text": _text,
+    "strewn": _strewn,
+    "spreads": _spreads,
 }

@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from corral import metrics as metrics
-    from corral._choice import Selection as Selection
     from corral._cor import COR as COR
     from corral._detector import CORDetector as CORDetector
     from corral._registry import all_methods as all_methods
     from corral._select import select as select
+    from corral._selection import Selection as Selection
 
 __version__ = "0.1.0"
 
@@ -27,7 +27,7 @@ __all__ = [
 _HOMES = {
     "COR": "corral._cor",
     "CORDetector": "corral._detector",
-    "Selection": "corral._choice",
+    "Selection": "corral._selection",
     "all_methods": "corral._registry",
     "select": "corral._select",
 }

@@ -1,18 +1,29 @@
 """How many clusters, how many outliers, and why."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
+from scipy import sparse
+from sklearn.metrics import adjusted_rand_score
 
-from corral._codes import Codes
-from corral._criteria import Gaps, Pairs, compare_pairs, measure_gaps, rank_clusters
+from corral._codes import CodeBook, Codes, one_hot_rows
+from corral._criteria import (
+    Borders,
+    Pairs,
+    compare_pairs,
+    describe_length,
+    find_touching,
+    measure_borders,
+    rank_clusters,
+)
 from corral._divergences import CodeLength
-from corral._explain import make_frame
-from corral._fusion import Fusion, FusionSettings, sweep_clusters
+from corral._fusion import Fusion, FusionSettings, follow_outliers, sweep_clusters
 from corral._linkage import N_STARTS
 from corral._position import look_up_codes, rarity_table
+from corral._selection import Selection
+from corral._tails import Gaps, count_excess, measure_gaps, standardize_costs
 from corral._threads import Threads
 
 # The search uses so many random rows at most, so many iterations of a fusion, and the
@@ -20,6 +31,9 @@ from corral._threads import Threads
 _SEARCH_ROWS = 3000
 _SEARCH_ITERATIONS = 30
 _SEARCH_EPS = 0.01
+
+# Stability is measured on so many of these rows.
+_STABILITY_ROWS = 600
 
 # So many more clusters than asked for are tried, because the last number can only be
 # judged by what comes after it.
@@ -30,63 +44,33 @@ _MORE_CLUSTERS = 2
 _N_CANDIDATES = 3
 _MIN_GAP_RATIO = 0.15
 
-# So many gaps are kept to be shown.
-_MAX_GAPS = 400
+# Where nothing is told apart, clusters are looked for without these shares of the rows,
+# those at the emptiest places: noise between clusters hides that they are some.
+_TRIMMED_SHARES = (0.1, 0.25)
 
 # Rows beyond one gap and short of another are a cluster rather than outliers if they
 # have this part of the mean size of the others.
 _FAIR_SIZE = 0.25
 
+# Curves are drawn for so many more or fewer clusters than chosen, these shares of
+# outliers, and so many gaps.
+_CURVE_CLUSTERS = 2
+_CURVE_SHARES = (0.0, 0.02, 0.05, 0.1, 0.15, 0.2, 0.25)
+_MAX_GAPS = 400
 
-@dataclass(frozen=True)
-class Selection:
-    """The numbers of clusters and outliers that were chosen, and why.
-
-    Attributes
-    ----------
-    n_clusters_ : int
-        Number of clusters.
-    n_outliers_ : int
-        Number of outliers.
-    runner_up : tuple of (int, int) or None
-        The second best number of clusters and of outliers, if there is one.
-    reason : str
-        Why these were chosen, in words.
-    columns : dict of str to ndarray
-        The columns of ``table``.
-    gap_numbers : ndarray of shape (n_gaps,)
-        Numbers of outliers, from few to many; where there are many, those with the
-        widest gaps among their neighbours.
-    gap_widths : ndarray of shape (n_gaps,)
-        For each of them, how wide the gap is between the outliers and the other rows,
-        in units of what is expected.
-    gap_threshold : float
-        Wider gaps are signs of outliers.
-    n_searched : int
-        Number of rows that clusters were searched in; fewer than all if there are many.
-    """
-
-    n_clusters_: int
-    n_outliers_: int
-    runner_up: tuple[int, int] | None
-    reason: str
-    columns: dict[str, np.ndarray] = field(repr=False)
-    gap_numbers: np.ndarray = field(repr=False)
-    gap_widths: np.ndarray = field(repr=False)
-    gap_threshold: float = field(repr=False)
-    n_searched: int = field(repr=False)
-
-    @property
-    def table(self) -> Any:
-        """All candidates, as a data frame of pandas, or else polars or pyarrow.
-
-        One row per candidate: ``n_clusters``, ``n_outliers``; ``told``, how well the
-        two clusters that are hardest to tell apart are told apart; ``mixed``, how many
-        cells lie across a border of two clusters; ``smallest``, the size of the
-        smallest cluster; ``gap``, how wide the gap below the outliers is;
-        ``objective``, the mean cost of a row that is kept; ``is_chosen``.
-        """
-        return make_frame(dict(self.columns), np.empty(0))
+_COLUMNS = (
+    "n_clusters",
+    "n_outliers",
+    "told",
+    "mixed",
+    "border",
+    "smallest",
+    "gap",
+    "objective",
+    "description_length",
+    "stability",
+    "is_chosen",
+)
 
 
 class Limits(NamedTuple):
@@ -141,7 +125,23 @@ def choose_numbers(
     gaps = measure_gaps(position, limits.outliers[1])
     search = _Search.make(codes, position, partitions, limits, rng, threads)
     numbers = _list_outliers(gaps, *limits.outliers)
-    return _conclude([search.answer(o) for o in numbers], gaps, search)
+    answers = [search.answer(o) for o in numbers]
+    best = _choose_answer(answers, search)
+    if not best.is_told:
+        best = search.look_closer(best)
+    choice = _count_outliers(best, gaps, search)
+    others = [each for each in answers if each.n_outliers != choice.n_outliers]
+    choice = replace(choice, runner_up=_find_runner_up(best, others, choice))
+    return Selection(
+        choice.n_clusters,
+        choice.n_outliers,
+        choice.runner_up,
+        choice.explain(gaps, search),
+        search.list_candidates(choice, gaps),
+        *gaps.thin(_MAX_GAPS),
+        gaps.threshold,
+        search.n_searched,
+    )
 
 
 def _price_labels(codes: Codes) -> np.ndarray:
@@ -161,7 +161,17 @@ def _list_outliers(gaps: Gaps, least: int, most: int) -> list[int]:
     return [o for o in found if gaps.widths[o] >= _MIN_GAP_RATIO * widest]
 
 
-class _Answer(NamedTuple):
+class _Candidate(NamedTuple):
+    """A number of clusters with a number of outliers."""
+
+    fusion: Fusion
+    pairs: Pairs
+    borders: Borders
+    length: float
+
+
+@dataclass(frozen=True)
+class _Answer:
     """The best number of clusters for a number of outliers.
 
     Attributes
@@ -173,22 +183,26 @@ class _Answer(NamedTuple):
         The number of clusters, small groups among them.
     n_clusters : int
         Without small groups.
+    how : str
+        "told" apart, "touching" with empty borders, one "crowd", or "asked" for.
     numbers : list of int
         The numbers of clusters that come into question, the best first.
     is_clear : bool
         Whether one cluster more than the best is clearly too many.
-    pairs : dict of int to Pairs
-    objectives : dict of int to float
     """
 
     n_asked: int
     n_outliers: int
     n_cut: int
     n_clusters: int
+    how: str
     numbers: list[int]
     is_clear: bool
-    pairs: dict[int, Pairs]
-    objectives: dict[int, float]
+
+    @property
+    def is_told(self) -> bool:
+        """Whether there is nothing more to find."""
+        return self.how in ("told", "asked")
 
 
 @dataclass(frozen=True)
@@ -202,6 +216,8 @@ class _Search:
     position : ndarray of shape (n_searched,)
     n_samples : int
         Of all rows.
+    found : dict of int to dict of int to _Candidate
+        By the number of outliers and that of clusters: what was fused already.
     """
 
     codes: Codes
@@ -211,6 +227,7 @@ class _Search:
     n_samples: int
     rng: np.random.Generator
     threads: Threads
+    found: dict[int, dict[int, _Candidate]]
 
     @classmethod
     def make(
@@ -227,116 +244,289 @@ class _Search:
         if n_samples > _SEARCH_ROWS:
             rows = np.sort(rng.choice(n_samples, _SEARCH_ROWS, replace=False))
             codes, position = codes.take(rows), position[rows]
-        return cls(codes, position, partitions, limits, n_samples, rng, threads)
+        return cls(codes, position, partitions, limits, n_samples, rng, threads, {})
+
+    @cached_property
+    def _one_hot(self) -> sparse.csr_array:
+        return one_hot_rows(self.codes.rows, self.codes.book)
 
     @property
     def n_searched(self) -> int:
         """Number of rows that are searched."""
         return len(self.codes.inverse)
 
+    def scale_down(self, n_outliers: int) -> int:
+        """Return how many of the rows that are searched are outliers."""
+        return round(n_outliers * self.n_searched / self.n_samples)
+
+    def scale_up(self, n_rows: float) -> int:
+        """Return how many of all rows so many of those that are searched stand for."""
+        return round(n_rows * self.n_samples / self.n_searched)
+
     def answer(self, n_outliers: int) -> _Answer:
         """Return the best number of clusters if there are so many outliers."""
         smallest, largest = self.limits.clusters
         if smallest == largest:
             return _Answer(
-                n_outliers, n_outliers, smallest, smallest, [smallest], True, {}, {}
+                n_outliers, n_outliers, smallest, smallest, "asked", [smallest], True
             )
-        fusions = self._fuse(n_outliers)
-        pairs = {1: Pairs(1.0, 0.0, np.array([float(self._n_kept(n_outliers))]))}
-        for k, fusion in fusions.items():
-            pairs[k] = self._compare(fusion, k)
         # More clusters than there are codes are told apart by nothing.
-        told = dict.fromkeys(self._numbers, 0.0)
-        told |= {k: each.grade for k, each in pairs.items()}
+        told = dict.fromkeys(self._numbers, 0.0) | {1: 1.0} | self.told(n_outliers)
         ranking = rank_clusters(told)
         numbers = [k for k in ranking.numbers if smallest <= k <= largest]
-        n_cut = numbers[0] if numbers else smallest
-        # Where fewer clusters were refused, small groups are welcome as clusters.
-        sizes = pairs[n_cut].sizes if n_cut in pairs else np.ones(n_cut)
-        is_large = sizes >= self.limits.min_cluster_share * sizes.mean()
-        n_clusters = max(int(is_large.sum()), smallest)
-        scale = self.n_samples / self.n_searched
-        n_small = 0
-        if n_clusters < n_cut:
-            n_small = round(sizes[~is_large].sum() * scale)
+        if not numbers or numbers[0] == 1:
+            first = numbers[0] if numbers else smallest
+            return self._part_small(
+                n_outliers, first, "crowd", numbers, ranking.is_clear
+            )
+        return self._part_small(
+            n_outliers, numbers[0], "told", numbers, ranking.is_clear
+        )
+
+    def look_closer(self, answer: _Answer) -> _Answer:
+        """Look for clusters among the rows at crowded places, or that touch.
+
+        First any that are told apart without the rows at the emptiest places, then any
+        that have an empty border between them; what is found with fewer rows left out
+        counts first.
+        """
+        most = self.limits.outliers[1]
+        trimmed = [round(share * self.n_samples) for share in _TRIMMED_SHARES]
+        trimmed = [o for o in trimmed if answer.n_asked < o <= max(most, trimmed[0])]
+        for n_outliers in trimmed:
+            found = self.answer(n_outliers)
+            if found.is_told:
+                return found
+        for n_outliers in [answer.n_asked, *trimmed]:
+            touching = self._find_touching(n_outliers)
+            if touching is not None:
+                return touching
+        return answer
+
+    def _find_touching(self, n_outliers: int) -> _Answer | None:
+        smallest, largest = self.limits.clusters
+        borders = {
+            k: each.borders
+            for k, each in self.candidates(n_outliers).items()
+            if max(smallest, 2) <= k <= largest
+        }
+        number = find_touching(self.told(n_outliers), borders)
+        if number is None:
+            return None
+        return self._part_small(n_outliers, number, "touching", [number], True)
+
+    def _part_small(
+        self,
+        n_outliers: int,
+        n_cut: int,
+        how: str,
+        numbers: list[int],
+        is_clear: bool,
+    ) -> _Answer:
+        """Return the answer, in which groups too small for a cluster are outliers."""
+        candidate = self.candidates(n_outliers).get(n_cut)
+        n_clusters, n_small = n_cut, 0
+        if candidate is not None:
+            sizes = candidate.pairs.sizes
+            is_large = sizes >= self.limits.min_cluster_share * sizes.mean()
+            # Where fewer clusters were refused, small groups are welcome as clusters.
+            n_clusters = max(int(is_large.sum()), self.limits.clusters[0])
+            if n_clusters < n_cut:
+                n_small = self.scale_up(sizes[~is_large].sum())
         # Where no more outliers are wanted, they are clusters after all.
         if n_outliers + n_small > self.limits.outliers[1]:
             n_clusters, n_small = n_cut, 0
-        return _Answer(
-            n_outliers,
-            n_outliers + n_small,
-            n_cut,
-            n_clusters,
-            numbers,
-            ranking.is_clear,
-            pairs,
-            {k: each.objective for k, each in fusions.items()},
-        )
+        total = n_outliers + n_small
+        return _Answer(n_outliers, total, n_cut, n_clusters, how, numbers, is_clear)
+
+    def told(self, n_outliers: int) -> dict[int, float]:
+        """Return how well the worst pair is told apart, by the number of clusters."""
+        return {k: each.pairs.grade for k, each in self.candidates(n_outliers).items()}
+
+    def candidates(self, n_outliers: int) -> dict[int, _Candidate]:
+        """Return all numbers of clusters that were tried with these outliers."""
+        if n_outliers not in self.found:
+            fusions = sweep_clusters(
+                self.codes,
+                CodeLength(_SEARCH_EPS),
+                self._settings(n_outliers),
+                self._numbers,
+                self.rng,
+                self.threads,
+                cost_offsets=self.position,
+            )
+            self.found[n_outliers] = {
+                k: self._judge(fusion, k) for k, fusion in fusions.items()
+            }
+        return self.found[n_outliers]
 
     @property
     def _numbers(self) -> range:
         """The numbers of clusters that are tried."""
         smallest, largest = self.limits.clusters
-        return range(max(smallest - 1, 2), largest + _MORE_CLUSTERS + 1)
+        if smallest == largest:
+            return range(smallest, smallest + 1)
+        return range(max(smallest - 1, 1), largest + _MORE_CLUSTERS + 1)
 
-    def _n_kept(self, n_outliers: int) -> int:
-        return self.n_searched - self._scale(n_outliers)
-
-    def _scale(self, n_outliers: int) -> int:
-        """Return how many of the rows that are searched are outliers."""
-        return round(n_outliers * self.n_searched / self.n_samples)
-
-    def _fuse(self, n_outliers: int) -> dict[int, Fusion]:
-        settings = FusionSettings(
+    def _settings(self, n_outliers: int) -> FusionSettings:
+        return FusionSettings(
             self.limits.clusters[1],
-            self._scale(n_outliers),
+            min(self.scale_down(n_outliers), self.n_searched - 1),
             "linkage",
             N_STARTS,
             _SEARCH_ITERATIONS,
             self.partitions,
         )
-        return sweep_clusters(
+
+    def _judge(self, fusion: Fusion, n_clusters: int) -> _Candidate:
+        gone = np.bincount(
+            self.codes.inverse[fusion.outliers], minlength=len(self.codes.rows)
+        )
+        kept = self.codes.counts - gone
+        args = (self.codes, fusion.code_labels, kept, n_clusters, self.partitions)
+        return _Candidate(
+            fusion,
+            compare_pairs(*args),
+            self._measure_borders(fusion),
+            describe_length(*args),
+        )
+
+    def _measure_borders(self, fusion: Fusion) -> Borders:
+        book = self.codes.book
+        table = CodeLength(_SEARCH_EPS).cost_table(fusion.centers, book, fusion.shares)
+        costs = self._one_hot @ table
+        kept = np.ones(self.n_searched, dtype=bool)
+        kept[fusion.outliers] = False
+        return measure_borders(costs[self.codes.inverse], self.position, kept)
+
+    def count_excess(self, answer: _Answer) -> int:
+        """Return how many rows more lie far out of their clusters than should."""
+        labels = np.zeros(self.n_searched, dtype=np.int32)
+        candidate = self.candidates(answer.n_asked).get(answer.n_cut)
+        if candidate is not None:
+            labels = candidate.fusion.code_labels[self.codes.inverse]
+        costs = standardize_costs(self.position, labels)
+        most = self.scale_down(self.limits.outliers[1])
+        return self.scale_up(count_excess(costs, most))
+
+    def list_candidates(self, choice: "_Choice", gaps: Gaps) -> dict[str, np.ndarray]:
+        """Return the columns of the table of candidates."""
+        stability = self._measure_stability(choice.n_outliers)
+        rows: list[tuple] = [
+            (
+                k,
+                o,
+                each.pairs.grade,
+                each.pairs.mixed,
+                each.borders.empty,
+                float(each.pairs.sizes.min()),
+                _width(gaps, o),
+                each.fusion.objective,
+                each.length,
+                stability.get(k, np.nan) if o == choice.n_outliers else np.nan,
+                (k, o) == (choice.n_clusters, choice.n_outliers),
+            )
+            for o in sorted({*self.found, choice.n_outliers})
+            for k, each in self.candidates(o).items()
+        ]
+        rows += [
+            (k, o, *[np.nan] * 4, _width(gaps, o), objective, np.nan, np.nan, False)
+            for (k, o), objective in self._follow_outliers(choice).items()
+        ]
+        columns = map(np.array, zip(*sorted(rows, key=_by_outliers), strict=True))
+        return dict(zip(_COLUMNS, columns, strict=True))
+
+    def _follow_outliers(self, choice: "_Choice") -> dict[tuple[int, int], float]:
+        """Return objectives for numbers of outliers that were not tried."""
+        least, most = self.limits.outliers
+        numbers = {int(share * self.n_samples) for share in _CURVE_SHARES}
+        numbers = {o for o in numbers if least <= o <= most} - set(self.found)
+        scaled = {self._settings(o).n_outliers: o for o in sorted(numbers)}
+        chosen = self.candidates(choice.n_outliers)
+        fusions = follow_outliers(
             self.codes,
+            CodeLength(_SEARCH_EPS),
+            self._settings(0),
+            {
+                k: each.fusion
+                for k, each in chosen.items()
+                if abs(k - choice.n_clusters) <= _CURVE_CLUSTERS
+            },
+            scaled,
+            self.threads,
+            cost_offsets=self.position,
+        )
+        return {(k, scaled[o]): each.objective for (k, o), each in fusions.items()}
+
+    def _measure_stability(self, n_outliers: int) -> dict[int, float]:
+        """Return how much two halves of the partitions agree, by number of clusters.
+
+        The adjusted Rand index of their clusters, in which the outliers are one more.
+        """
+        rows = np.arange(self.n_searched)
+        if self.n_searched > _STABILITY_ROWS:
+            rows = np.sort(self.rng.choice(rows, _STABILITY_ROWS, replace=False))
+        order = self.rng.permutation(self.codes.rows.shape[1])
+        halves = np.sort(order[::2]), np.sort(order[1::2])
+        if not all(map(len, halves)):
+            return {}
+        labels = [self._fuse_part(rows, half, n_outliers) for half in halves]
+        return {
+            k: float(adjusted_rand_score(labels[0][k], labels[1][k]))
+            for k in labels[0].keys() & labels[1].keys()
+        }
+
+    def _fuse_part(
+        self, rows: np.ndarray, columns: np.ndarray, n_outliers: int
+    ) -> dict[int, np.ndarray]:
+        """Return labels of some rows by some partitions, -1 for outliers."""
+        codes = _take_partitions(self.codes.take(rows), columns)
+        fine = np.flatnonzero(np.isin(columns, self.partitions))
+        separating = range(fine[0], fine[-1] + 1) if len(fine) else range(0)
+        n_aside = round(n_outliers * len(rows) / self.n_samples)
+        settings = replace(
+            self._settings(n_outliers), n_outliers=n_aside, separating=separating
+        )
+        fusions = sweep_clusters(
+            codes,
             CodeLength(_SEARCH_EPS),
             settings,
             self._numbers,
             self.rng,
             self.threads,
-            cost_offsets=self.position,
+            cost_offsets=self.position[rows],
         )
-
-    def _compare(self, fusion: Fusion, n_clusters: int) -> Pairs:
-        gone = np.bincount(
-            self.codes.inverse[fusion.outliers], minlength=len(self.codes.rows)
-        )
-        kept = self.codes.counts - gone
-        return compare_pairs(
-            self.codes, fusion.code_labels, kept, n_clusters, self.partitions
-        )
+        labels = {}
+        for k, fusion in fusions.items():
+            labels[k] = fusion.code_labels[codes.inverse]
+            labels[k][fusion.outliers] = -1
+        return labels
 
 
-def _conclude(answers: list[_Answer], gaps: Gaps, search: _Search) -> Selection:
-    """Choose among the numbers of outliers, and say why."""
+def _width(gaps: Gaps, n_outliers: int) -> float:
+    """Return the width of a gap; what was left out to see clusters may have none."""
+    return float(gaps.widths[n_outliers]) if n_outliers < len(gaps.widths) else np.nan
+
+
+def _by_outliers(row: tuple) -> tuple[int, int]:
+    return row[1], row[0]
+
+
+def _take_partitions(codes: Codes, columns: np.ndarray) -> Codes:
+    """Return the codes of the same rows by some of the partitions."""
+    rows, places = np.unique(codes.rows[:, columns], axis=0, return_inverse=True)
+    inverse = places.ravel()[codes.inverse]
+    book = CodeBook(codes.book.n_labels[columns])
+    return Codes(book, rows, inverse, np.bincount(inverse))
+
+
+def _choose_answer(answers: list[_Answer], search: _Search) -> _Answer:
+    """Choose among the numbers of outliers."""
     best = answers[0]
     for other in answers[1:]:
         if _finds_more(other, best, search.n_samples):
             best = other
-    others = [each for each in answers if each is not best]
-    runner_up = None
-    if others:
-        runner_up = (others[0].n_clusters, others[0].n_outliers)
-    elif len(best.numbers) > 1:
-        runner_up = (best.numbers[1], best.n_asked)
-    return Selection(
-        best.n_clusters,
-        best.n_outliers,
-        runner_up,
-        _explain(best, gaps, runner_up, search),
-        _list_candidates(answers, best, gaps),
-        *gaps.thin(_MAX_GAPS),
-        gaps.threshold,
-        search.n_searched,
-    )
+    return best
 
 
 def _finds_more(other: _Answer, best: _Answer, n_samples: int) -> bool:
@@ -345,100 +535,140 @@ def _finds_more(other: _Answer, best: _Answer, n_samples: int) -> bool:
     n_between = best.n_outliers - other.n_outliers
     if n_more <= 0 or n_between <= 0 or not other.is_clear:
         return False
-    typical = (n_samples - best.n_outliers) / best.n_clusters
+    typical = (n_samples - other.n_outliers) / other.n_clusters
     return n_between >= _FAIR_SIZE * typical * n_more
 
 
-def _list_candidates(
-    answers: Iterable[_Answer], best: _Answer, gaps: Gaps
-) -> dict[str, np.ndarray]:
-    """Return the columns of the table of candidates."""
-    unknown = Pairs(np.nan, np.nan, np.full(1, np.nan))
-    rows = [
-        (
-            k,
-            answer.n_asked,
-            pairs.grade,
-            pairs.mixed,
-            float(pairs.sizes.min()),
-            float(gaps.widths[answer.n_asked]),
-            answer.objectives.get(k, np.nan),
-            answer is best and k == answer.n_cut,
-        )
-        for answer in answers
-        for k, pairs in sorted((answer.pairs or {answer.n_cut: unknown}).items())
-    ]
-    names = (
-        "n_clusters",
-        "n_outliers",
-        "told",
-        "mixed",
-        "smallest",
-        "gap",
-        "objective",
-        "is_chosen",
-    )
-    return dict(zip(names, map(np.array, zip(*rows, strict=True)), strict=True))
+def _count_outliers(best: _Answer, gaps: Gaps, search: _Search) -> "_Choice":
+    """Return how many outliers there are beside the clusters that were found."""
+    least, most = search.limits.outliers
+    n_small = best.n_outliers - best.n_asked
+    if least == most:
+        return _Choice(best, "asked", least)
+    if gaps.list_candidates(1, least):
+        # What was left out to see clusters is no outlier for that.
+        asked = best.n_asked if best.n_asked in _list_outliers(gaps, least, most) else 0
+        asked = asked or _list_outliers(gaps, least, most)[0]
+        return _Choice(best, "gap", min(asked + n_small, most), asked)
+    n_excess = search.count_excess(best)
+    if n_excess:
+        return _Choice(best, "excess", max(n_excess, n_small))
+    return _Choice(best, "none", n_small)
 
 
-def _explain(
-    best: _Answer, gaps: Gaps, runner_up: tuple[int, int] | None, search: _Search
-) -> str:
-    sentences = [_explain_clusters(best), _explain_outliers(best, gaps)]
-    if best.n_outliers > best.n_asked:
-        sentences.append(
-            f"{best.n_outliers - best.n_asked} rows are in groups too small for a "
-            "cluster and count as outliers."
-        )
-    if runner_up is not None:
-        sentences.append(
-            f"The runner-up is {_count(runner_up[0], 'cluster')} and "
-            f"{_count(runner_up[1], 'outlier')}."
-        )
-    if search.n_searched < search.n_samples:
-        sentences.append(
-            f"Clusters were searched in {search.n_searched:,} random rows of "
-            f"{search.n_samples:,}; outliers in all."
-        )
-    return " ".join(sentences)
+def _find_runner_up(
+    best: _Answer, others: list[_Answer], choice: "_Choice"
+) -> tuple[int, int] | None:
+    """Return the second best pair of numbers, if there is one."""
+    if others:
+        return others[0].n_clusters, others[0].n_outliers
+    more = [k for k in best.numbers if k not in (best.n_cut, choice.n_clusters)]
+    return (more[0], choice.n_outliers) if more else None
 
 
-def _explain_clusters(best: _Answer) -> str:
-    k = best.n_cut
-    here = best.pairs.get(k)
-    after = [each.grade for more, each in best.pairs.items() if more > k]
-    chosen = _count(k, "group" if best.n_clusters < k else "cluster")
-    if here is None:
-        return f"{chosen}, because that was asked for."
-    told = (
-        "All rows are one crowd"
-        if k == 1
-        else f"Any two of {chosen} are told apart to {here.told:.0%} or more"
-    )
-    if not after:
-        return told + "."
-    if max(after) <= 0:
-        return f"{told}, and of more, some would be empty."
-    return f"{told}, while of more, two would be told apart to {max(after):.0%} only."
+@dataclass(frozen=True)
+class _Choice:
+    """Both numbers, and what they rest on.
 
+    Attributes
+    ----------
+    answer : _Answer
+        Where the number of clusters is from.
+    how : str
+        Outliers by a "gap", by "excess", "none", or as "asked".
+    n_outliers : int
+    n_beyond : int
+        Rows beyond the gap.
+    runner_up : tuple of (int, int) or None
+    """
 
-def _explain_outliers(best: _Answer, gaps: Gaps) -> str:
-    o = best.n_asked
-    if o and gaps.widths[o] > gaps.threshold:
+    answer: _Answer
+    how: str
+    n_outliers: int
+    n_beyond: int = 0
+    runner_up: tuple[int, int] | None = None
+
+    @property
+    def n_clusters(self) -> int:
+        """The number of clusters."""
+        return self.answer.n_clusters
+
+    def explain(self, gaps: Gaps, search: _Search) -> str:
+        """Say in words why these numbers were chosen."""
+        sentences = [self._explain_clusters(search), self._explain_outliers(gaps)]
+        n_small = self.answer.n_outliers - self.answer.n_asked
+        if n_small and self.n_clusters < self.answer.n_cut:
+            sentences.append(
+                f"{_count(n_small, 'row')} in groups too small for a cluster "
+                f"{'counts as an outlier' if n_small == 1 else 'count as outliers'}."
+            )
+        if self.runner_up is not None:
+            sentences.append(
+                f"The runner-up is {_count(self.runner_up[0], 'cluster')} and "
+                f"{_count(self.runner_up[1], 'outlier')}."
+            )
+        if search.n_searched < search.n_samples:
+            sentences.append(
+                f"Clusters were searched in {search.n_searched:,} random rows of "
+                f"{search.n_samples:,}, gaps in all."
+            )
+        return " ".join(sentences)
+
+    def _explain_clusters(self, search: _Search) -> str:
+        answer = self.answer
+        is_parted = answer.n_clusters < answer.n_cut
+        chosen = _count(answer.n_cut, "group" if is_parted else "cluster")
+        if answer.how == "asked":
+            return f"{chosen}, because that was asked for."
+        if answer.how == "crowd":
+            return "No two groups can be told apart: all rows are one crowd."
+        told = search.told(answer.n_asked)
+        subject = self._explain_trimming(search) + f"ny two of {chosen}"
+        words = f"{subject} are told apart to {told[answer.n_cut]:.0%} or more"
+        if answer.how == "touching":
+            empty = search.candidates(answer.n_asked)[answer.n_cut].borders.empty
+            return f"{words}, and borders are emptier than {empty:.0%} of their rows."
+        after = [share for more, share in told.items() if more > answer.n_cut]
+        if max(after, default=0) <= 0:
+            return f"{words}, and of more, some would be empty."
         return (
-            f"Below the {_count(o, 'strangest row')} is a gap {gaps.widths[o]:.0f} "
-            f"times as wide as expected; {gaps.threshold:.0f} is a sign of outliers."
+            f"{words}, while of more, two would be told apart to {max(after):.0%} only."
         )
-    if o:
-        return f"{_count(o, 'row')} set aside, as asked; no gap is a sign of outliers."
-    if not gaps.widths.any():
-        return "No outliers: there are no gaps between the strangest rows."
-    return (
-        f"No gap between the strangest rows is a sign of outliers: the widest is "
-        f"{gaps.widths.max():.1f} times as wide as expected, and "
-        f"{gaps.threshold:.0f} would be a sign."
-    )
+
+    def _explain_trimming(self, search: _Search) -> str:
+        """Say what was left out to see clusters, and begin the subject."""
+        if self.answer.n_asked <= self.n_outliers:
+            return "A"
+        share = self.answer.n_asked / search.n_samples
+        return f"Without the {share:.0%} of the rows at the emptiest places, a"
+
+    def _explain_outliers(self, gaps: Gaps) -> str:
+        if self.how == "gap":
+            width = gaps.widths[self.n_beyond]
+            # Where outliers are sure to be there, any gap will do.
+            verb = "is" if width > gaps.threshold else "would be"
+            return (
+                f"Below the {_count(self.n_beyond, 'strangest row')} is a gap "
+                f"{width:.3g} times as wide as expected; {gaps.threshold:.0f} {verb} a "
+                "sign of outliers."
+            )
+        if self.how == "asked":
+            words = _count(self.n_outliers, "row")
+            return f"{words} set aside, because that was asked for."
+        if self.how == "excess":
+            return (
+                f"{_count(self.n_outliers, 'row')} more lie far out of their clusters "
+                "than the tails of these have."
+            )
+        widest = gaps.widths.max(initial=0)
+        if widest <= 0:
+            return "No outliers: there are no gaps between the strangest rows."
+        return (
+            "No gap between the strangest rows is a sign of outliers: the widest is "
+            f"{widest:.1f} times as wide as expected, and {gaps.threshold:.0f} would "
+            "be a sign."
+        )
 
 
-def _count(n: int, noun: str) -> str:
-    return f"{n:,} {noun}" + ("" if n == 1 else "s")
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from corral._blocks import ArrayRows
 from corral._callbacks import CallbackMixin, log_progress, tell_callbacks
-from corral._choice import Limits, Selection, choose_numbers
+from corral._choice import Limits, choose_numbers
 from corral._codes import Codes, one_hot_rows
 from corral._divergences import BernoulliKL, CodeLength, round_costs
 from corral._explain import FeatureNames, Judge, make_frame, rank_features
@@ -34,6 +34,7 @@ from corral._partitions import (
 from corral._position import fit_ruler, look_up_codes, rarity_table
 from corral._profiles import Profile, profile_clusters
 from corral._random import Streams, make_streams
+from corral._selection import Selection
 from corral._sklearn_compat import Interval, StrOptions, _fit_context
 from corral._threads import Threads, use_threads
 from corral._validation import (

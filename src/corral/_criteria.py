@@ -1,23 +1,12 @@
-"""What tells the number of outliers and of clusters: gaps and pairs told apart."""
+"""Criteria for numbers of clusters: pairs told apart, empty borders, short codes."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import gammaln
 
 from corral._codes import Codes
-
-# The spacings below a gap that say how wide gaps are: this share of the rows, and
-# never fewer than so many.
-_WINDOW_SHARE = 0.15
-_MIN_WINDOW = 30
-
-# How often a gap is taken for a sign of outliers where the costs end in an exponential
-# tail.
-_LEVEL = 0.01
-
-# Costs that differ by less than this part of their range are equal: sums of floats.
-_EQUAL_COSTS = 1e-9
 
 # Two clusters should be told apart to this share at least.
 _MIN_TOLD = 0.88
@@ -28,125 +17,19 @@ _MIN_TOLD = 0.88
 _CLEAR_LOSS = 0.1
 _NO_LOSS = 0.002
 
+# Two clusters that touch are two if their border is emptier than this, so many standard
+# deviations emptier than any other place, and if they are told apart to this share.
+_MIN_BORDER = 0.55
+_BORDER_DEVIATIONS = 2.0
+_MIN_TOUCHING = 0.8
 
-@dataclass(frozen=True)
-class Gaps:
-    """How wide the gap below each of the costliest rows is.
+# The border of a cluster: this share of its rows, and so many rows at least.
+_BORDER_SHARE = 0.15
+_BORDER_ROWS = 5
 
-    Attributes
-    ----------
-    widths : ndarray of shape (max_outliers + 1,)
-        At o, the gap between the o costliest rows and the others, in units of what is
-        expected from the gaps below. Zero where rows are tied.
-    threshold : float
-        Wider gaps are signs of outliers.
-    """
-
-    widths: np.ndarray
-    threshold: float
-
-    def list_candidates(self, n_candidates: int, least: int = 0) -> list[int]:
-        """Return the numbers of outliers with the widest gaps, the widest first.
-
-        Parameters
-        ----------
-        n_candidates : int
-        least : int, default=0
-            If outliers are sure to be there, so many of them, the widest gap is taken
-            even if it is no sign.
-
-        Returns
-        -------
-        candidates : list of int
-            Empty if no gap is a sign.
-        """
-        widths = self.widths.copy()
-        widths[:least] = 0
-        order = np.argsort(-widths, kind="stable")
-        wide = [int(o) for o in order if widths[o] > self.threshold]
-        if not wide and least:
-            return [max(int(order[0]), least)]
-        # Of gaps that are close to each other the widest counts.
-        chosen: list[int] = []
-        for o in wide:
-            if all(abs(o - other) > max(3, 0.1 * other) for other in chosen):
-                chosen.append(o)
-        return chosen[:n_candidates]
-
-    def thin(self, n_gaps: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the widest gaps among their neighbours, to be shown.
-
-        Parameters
-        ----------
-        n_gaps : int
-            About so many at most.
-
-        Returns
-        -------
-        numbers, widths : ndarray of shape (n_gaps,)
-        """
-        n_all = len(self.widths) - 1
-        if n_all <= n_gaps:
-            numbers = np.arange(1, n_all + 1)
-            return numbers, self.widths[1:]
-        starts = np.unique(np.geomspace(1, n_all, n_gaps).astype(int))
-        ends = [*starts[1:], n_all + 1]
-        numbers = np.array(
-            [
-                start + int(self.widths[start:end].argmax())
-                for start, end in zip(starts, ends, strict=True)
-            ]
-        )
-        return numbers, self.widths[numbers]
-
-
-def measure_gaps(costs: np.ndarray, max_outliers: int) -> Gaps:
-    r"""Measure the gaps between the costliest rows.
-
-    Let :math:`s_1 \ge s_2 \ge \dots` be the costs. If they end in an exponential tail,
-    the normalised spacings :math:`c_i = i (s_i - s_{i+1})` are independent and
-    exponential with the same mean (Renyi's representation), and
-
-    .. math:: T_o = \frac{c_o}{\frac{1}{w} \sum_{i=1}^{w} c_{o+i}}
-
-    has an F distribution with 2 and 2w degrees of freedom:
-    :math:`P(T_o > t) = (1 + t / w)^{-w}`. The threshold is the t that the widest of
-    m gaps exceeds with a probability of at most :math:`\alpha`:
-    :math:`t = w ((m / \alpha)^{1 / w} - 1)`.
-
-    Parameters
-    ----------
-    costs : ndarray of shape (n_samples,)
-    max_outliers : int
-        Gaps are measured for so many outliers at most.
-
-    Returns
-    -------
-    gaps : Gaps
-    """
-    n_samples = len(costs)
-    step = _EQUAL_COSTS * float(np.ptp(costs)) or 1.0
-    # Equal rows are one: their spacings of zero would make all others wide.
-    values, counts = np.unique(np.rint(costs / step), return_counts=True)
-    values, counts = values[::-1] * step, counts[::-1]
-    ranks = np.arange(1, len(values))
-    spacings = ranks * -np.diff(values)
-    window = max(_MIN_WINDOW, int(_WINDOW_SHARE * len(values)))
-    sums = np.concatenate([[0.0], np.cumsum(spacings)])
-    ends = np.minimum(ranks + window, len(spacings))
-    used = ends - ranks
-    ratios = np.zeros(len(ranks))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        means = (sums[ends] - sums[ranks]) / used
-        np.divide(spacings, means, out=ratios, where=(used >= _MIN_WINDOW // 2))
-    ratios[~np.isfinite(ratios)] = 0
-    widths = np.zeros(max_outliers + 1)
-    n_above = np.cumsum(counts)[:-1]
-    fits = n_above <= min(max_outliers, n_samples - 1)
-    widths[n_above[fits]] = ratios[fits]
-    n_gaps = max(int(np.count_nonzero(fits)), 1)
-    threshold = window * ((n_gaps / _LEVEL) ** (1 / window) - 1)
-    return Gaps(widths, float(threshold))
+# Partitions tell much the same, so that the labels of a row count as this many; chosen
+# on generated data (decision 8).
+_INDEPENDENT_LABELS = 2.0
 
 
 @dataclass(frozen=True)
@@ -219,10 +102,7 @@ def compare_pairs(
     untold = np.zeros((n_clusters, n_clusters))
     mixed = np.zeros_like(untold)
     for j in finest:
-        n_slots = n_labels[j] + 2
-        places = labels * n_slots + codes.rows[:, j]
-        joint = np.bincount(places, kept, minlength=n_clusters * n_slots)
-        joint = joint.reshape(n_clusters, n_slots)[:, :-1]
+        joint = _count_jointly(codes, labels, kept, n_clusters, j)
         here, there = joint[:, None, :], joint[None, :, :]
         untold += _binary_entropy(here, there).sum(axis=2)
         both = np.maximum(here + there, 1e-300)
@@ -243,6 +123,140 @@ def _binary_entropy(here: np.ndarray, there: np.ndarray) -> np.ndarray:
     with np.errstate(divide="ignore", invalid="ignore"):
         terms = [np.where(n > 0, -n * np.log(n / both), 0) for n in (here, there)]
     return terms[0] + terms[1]
+
+
+class Borders(NamedTuple):
+    """How empty the borders between clusters are.
+
+    Attributes
+    ----------
+    empty : float
+        Mean rank of the border rows of a cluster by position, among its rows, from 0
+        to 1; of the border where it is least. A half where the border is like any
+        other place, less where a crowd was cut.
+    deviations : float
+        How many standard deviations that is above a half; of the border where it is
+        least.
+    """
+
+    empty: float
+    deviations: float
+
+    @property
+    def are_empty(self) -> bool:
+        """Whether each border is emptier than chance makes it."""
+        return self.empty >= _MIN_BORDER and self.deviations >= _BORDER_DEVIATIONS
+
+
+def measure_borders(
+    costs: np.ndarray, position: np.ndarray, kept: np.ndarray
+) -> Borders:
+    r"""Measure whether clusters have a valley between them.
+
+    The border of cluster a towards b are the rows of a that cost least more in b than
+    in a, :math:`w` of them. Their positions are ranked among the rows of a, from 0 to
+    1. If the border is a place like any other, the mean rank is a half with a standard
+    deviation of :math:`1 / \sqrt{12 w}`. A border through a crowd is fuller, that
+    between two crowds emptier.
+
+    Parameters
+    ----------
+    costs : ndarray of shape (n_samples, n_clusters)
+        Of labels alone.
+    position : ndarray of shape (n_samples,)
+        What it costs where each row lies.
+    kept : ndarray of shape (n_samples,), bool
+
+    Returns
+    -------
+    borders : Borders
+    """
+    labels = costs.argmin(axis=1)
+    empty, deviations = 1.0, np.inf
+    for label in range(costs.shape[1]):
+        members = np.flatnonzero(kept & (labels == label))
+        if not len(members):
+            return Borders(0.0, -np.inf)
+        n_border = max(int(_BORDER_SHARE * len(members)), _BORDER_ROWS)
+        n_border = min(n_border, len(members))
+        order = position[members].argsort(kind="stable").argsort(kind="stable")
+        ranks = (order + 0.5) / len(members)
+        for other in range(costs.shape[1]):
+            if other == label:
+                continue
+            margins = costs[members, other] - costs[members, label]
+            border = np.argpartition(margins, n_border - 1)[:n_border]
+            mean = float(ranks[border].mean())
+            empty = min(empty, mean)
+            deviations = min(deviations, (mean - 0.5) * np.sqrt(12 * n_border))
+    return Borders(empty, float(deviations))
+
+
+def describe_length(
+    codes: Codes,
+    code_labels: np.ndarray,
+    kept: np.ndarray,
+    n_clusters: int,
+    partitions: range,
+) -> float:
+    r"""Return the mean length of the description of a row, in nats.
+
+    A row that is kept is described by its cluster and then by :math:`\rho = 2` labels
+    of an average fine partition, a row that was set aside by as many labels that are
+    all equally likely:
+
+    .. math::
+
+        \frac{1}{n} \left( L(C) + \rho \, \overline{\sum_k L(L_i \mid C = k)}
+        + o \rho \, \overline{\log K_i} + \log \binom{n}{o} \right)
+
+    L is the length of a list of labels under a Dirichlet-multinomial with half a row
+    added to each label, which also pays for the shares that it learns.
+
+    Parameters
+    ----------
+    codes : Codes
+    code_labels : ndarray of shape (n_codes,)
+    kept : ndarray of shape (n_codes,)
+        How many rows of each code were kept.
+    n_clusters : int
+    partitions : range
+        The fine ones.
+
+    Returns
+    -------
+    length : float
+    """
+    labels = code_labels.astype(np.intp)
+    n_samples, n_kept = float(codes.counts.sum()), float(kept.sum())
+    n_outliers = n_samples - n_kept
+    lengths, alike = [], []
+    for j in partitions:
+        joint = _count_jointly(codes, labels, kept, n_clusters, j)
+        lengths.append(sum(map(_list_length, joint)))
+        alike.append(np.log(max(codes.book.n_labels[j], 1)))
+    clusters = _list_length(np.bincount(labels, kept, minlength=n_clusters))
+    background = n_outliers * _INDEPENDENT_LABELS * float(np.mean(alike))
+    which = gammaln(n_samples + 1) - gammaln(n_outliers + 1) - gammaln(n_kept + 1)
+    total = clusters + _INDEPENDENT_LABELS * np.mean(lengths) + background + which
+    return float(total / n_samples)
+
+
+def _list_length(counts: np.ndarray) -> float:
+    """Return the nats of a list of labels that occur so often."""
+    n_labels, n_rows = len(counts), counts.sum()
+    known = gammaln(n_labels / 2) - n_labels * gammaln(0.5)
+    return float(gammaln(n_rows + n_labels / 2) - gammaln(counts + 0.5).sum() - known)
+
+
+def _count_jointly(
+    codes: Codes, labels: np.ndarray, kept: np.ndarray, n_clusters: int, partition: int
+) -> np.ndarray:
+    """Return how many rows of each cluster have each label; none that miss it."""
+    n_slots = codes.book.n_labels[partition] + 2
+    places = labels * n_slots + codes.rows[:, partition]
+    joint = np.bincount(places, kept, minlength=n_clusters * n_slots)
+    return joint.reshape(n_clusters, n_slots)[:, :-1]
 
 
 class Ranking(NamedTuple):
@@ -291,3 +305,25 @@ def rank_clusters(told: dict[int, float]) -> Ranking:
         losses = {k: (1 - after[k] + _NO_LOSS) / (1 - told[k] + _NO_LOSS) for k in able}
     # Of equal losses, that of more clusters.
     return Ranking(sorted(able, key=lambda k: (-losses[k], -k)), is_clear)
+
+
+def find_touching(told: dict[int, float], borders: dict[int, Borders]) -> int | None:
+    """Return the largest number of clusters that have a valley between any two.
+
+    Parameters
+    ----------
+    told : dict of int to float
+        For each number of clusters.
+    borders : dict of int to Borders
+
+    Returns
+    -------
+    n_clusters : int or None
+        None if there is no such number.
+    """
+    able = [
+        k
+        for k, each in borders.items()
+        if each.are_empty and told.get(k, 0.0) >= _MIN_TOUCHING
+    ]
+    return max(able, default=None)

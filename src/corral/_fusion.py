@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from itertools import product
 
 import numpy as np
 from scipy import sparse
@@ -180,6 +181,50 @@ def sweep_clusters(
         problem.solve([best])
         fusions[n_clusters] = best.to_fusion(codes)
     return fusions
+
+
+def follow_outliers(
+    codes: Codes,
+    divergence: Divergence,
+    settings: FusionSettings,
+    fusions: dict[int, Fusion],
+    numbers: Iterable[int],
+    threads: Threads,
+    *,
+    cost_offsets: np.ndarray | None = None,
+) -> dict[tuple[int, int], Fusion]:
+    """Go on from fusions with other numbers of outliers, for a few iterations each.
+
+    Parameters
+    ----------
+    codes : Codes
+    divergence : Divergence
+    settings : FusionSettings
+        But for both numbers.
+    fusions : dict of int to Fusion
+        Where to start, by the number of clusters.
+    numbers : iterable of int
+        The numbers of outliers.
+    threads : Threads
+    cost_offsets : ndarray of shape (n_samples,) or None
+        Added to each sample's cost before the costliest are set aside.
+
+    Returns
+    -------
+    fusions : dict of tuple of (int, int) to Fusion
+        By the numbers of clusters and of outliers.
+    """
+    problem = _Problem(codes, divergence, settings, threads, None, cost_offsets)
+    found = {}
+    for n_clusters, n_outliers in product(fusions, numbers):
+        problem.settings = replace(
+            settings, n_clusters=n_clusters, n_outliers=n_outliers
+        )
+        restart = _Restart(fusions[n_clusters].centers)
+        restart.shares = fusions[n_clusters].shares
+        problem.solve([restart], _SWEEP_ITERATIONS)
+        found[n_clusters, n_outliers] = restart.to_fusion(codes)
+    return found
 
 
 def _drop_equal(starts: list[np.ndarray]) -> list[np.ndarray]:
