@@ -9,8 +9,8 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import NotFittedError
 
 from corral import COR, CORDetector
-from corral._selection import Selection
 from corral._curves import MIN_TOLD
+from corral._selection import Selection
 from corral.displays import SelectionDisplay
 
 

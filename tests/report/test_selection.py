@@ -108,6 +108,8 @@ def test_page_says_why_and_marks_the_runner_up(estimator, selection):
     assert "Two stand &lt;apart&gt;." in page
     assert page.count("runner-up</td>") == page.count("chosen</td>") == 1
     assert "Listed are 6 of 9 candidates" in page
+    assert "hardest to tell" in page
+    assert "like any other place" not in page
     # Criteria that nobody knows have no column.
     assert "stability" not in page
     assert "told apart</th>" in page
@@ -115,20 +117,26 @@ def test_page_says_why_and_marks_the_runner_up(estimator, selection):
 
 def test_page_shows_criteria_by_any_name_where_they_are_known(estimator, selection):
     columns = selection.columns | {
-        "empty_border": np.linspace(0, 0.8, 9),
+        "some_criterion": np.linspace(0, 0.8, 9),
+        "border": np.linspace(0.5, 1, 9),
+        "smallest": np.full(9, 2.0),
         "stability": np.full(9, np.nan),
     }
-    estimator.selection_ = replace(selection, columns=columns)
+    estimator.selection_ = replace(selection, columns=columns, n_searched=5)
     page = to_html(summarize(estimator))
+    assert "like any other place at a half" in page
+    assert "Sizes are those among the 5 rows that were searched." in page
     heads = re.findall(r'class="number">([^<]+)</th>', page)
     start = heads.index("told apart")
-    assert heads[start : start + 4] == [
+    assert heads[start : start + 6] == [
         "told apart",
+        "empty border",
+        "smallest cluster",
         "gap",
         "mean cost",
-        "empty border",
+        "some criterion",
     ]
-    assert "stability" not in page
+    assert "tability" not in page
 
 
 def test_numbers_that_were_given_have_no_panel(estimator, six_rows, selection):
