@@ -7,7 +7,7 @@ from sklearn.exceptions import ConvergenceWarning
 from corral import COR, _fusion
 from corral._codes import CodeBook
 from corral._divergences import COST_STEP, BernoulliKL
-from corral._fusion import FusionSettings, _Problem, _Restart, fuse_codes
+from corral._fusion import FusionSettings, Problem, Restart, fuse_codes
 from corral._threads import use_threads
 from tests.slow_twins import kmeans_minus_minus, one_hot, same_clustering
 from tests.test_codes import encode_matrix
@@ -23,7 +23,7 @@ def problem_of(labels, n_clusters=3, n_outliers=6, eps=EPS, **options):
     )
     codes = encode_matrix(labels)
     with use_threads(1) as threads:
-        return _Problem(
+        return Problem(
             codes,
             BernoulliKL(eps),
             settings,
@@ -35,7 +35,7 @@ def problem_of(labels, n_clusters=3, n_outliers=6, eps=EPS, **options):
 
 def solve(problem, start):
     """Run one restart from these centres."""
-    (restart,) = problem.solve([_Restart(start)])
+    (restart,) = problem.solve([Restart(start)])
     return restart.to_fusion(problem.codes)
 
 
@@ -135,7 +135,7 @@ def test_best_restart_is_kept(partitions):
         problem = problem_of(partitions)
         problem._threads = threads
         each = [
-            problem.solve([_Restart(problem.draw_start(stream))])[0].objective
+            problem.solve([Restart(problem.draw_start(stream))])[0].objective
             for stream in np.random.default_rng(0).spawn(8)
         ]
     assert many.objective == min(each)
@@ -238,12 +238,12 @@ def test_missing_labels_give_no_cost_and_no_weight():
     codes = type(codes)(book, rows, codes.inverse, codes.counts)
     settings = FusionSettings(1, 0, STARTS[0], 1, 100)
     with use_threads(1) as threads:
-        problem = _Problem(codes, BernoulliKL(EPS), settings, threads, None, None)
+        problem = Problem(codes, BernoulliKL(EPS), settings, threads, None, None)
         centers = problem.means(lambda here: np.ones((len(rows), 1))[here])
         np.testing.assert_allclose(
             centers[0, book.is_label], [2 / 3, 1 / 3, 1 / 4, 3 / 4]
         )
-        _, (costs,) = problem.assign([_Restart(centers)])
+        _, (costs,) = problem.assign([Restart(centers)])
     missing = np.flatnonzero(rows[:, 0] == 3)[0]
     assert costs[missing] == pytest.approx(-2 * np.log(3 / 4))
 

@@ -169,8 +169,15 @@ def test_table_has_the_choice_once_and_every_number_of_clusters(found):
     table = found.table
     chosen = table[table["is_chosen"]]
     assert chosen[["n_clusters", "n_outliers"]].to_numpy().tolist() == [[4, 12]]
-    assert set(range(1, 11)) <= set(table["n_clusters"])
-    assert table["told"].between(0, 1 + 1e-9).all()
+    beside = table[table["n_outliers"] == 12]
+    assert set(range(1, 11)) <= set(beside["n_clusters"])
+    for name in ("told", "border", "description_length", "stability", "objective"):
+        assert beside[name].notna().all()
+    assert beside["told"].between(0, 1 + 1e-9).all()
+    assert beside["stability"].between(-1, 1).all()
+    # Curves over the numbers of outliers have the objective alone.
+    assert table["objective"].notna().all()
+    assert len(table["n_outliers"].unique()) > 5
 
 
 def test_reason_names_the_numbers_and_the_runner_up(found):

@@ -19,7 +19,8 @@ from corral._criteria import (
     rank_clusters,
 )
 from corral._divergences import CodeLength
-from corral._fusion import Fusion, FusionSettings, follow_outliers, sweep_clusters
+from corral._fuser import Fuser
+from corral._fusion import Fusion, FusionSettings
 from corral._linkage import N_STARTS
 from corral._position import look_up_codes, rarity_table
 from corral._selection import Selection
@@ -247,6 +248,12 @@ class _Search:
         return cls(codes, position, partitions, limits, n_samples, rng, threads, {})
 
     @cached_property
+    def _fuser(self) -> Fuser:
+        return _make_fuser(
+            self.codes, self.position, self.partitions, self.rng, self.threads
+        )
+
+    @cached_property
     def _one_hot(self) -> sparse.csr_array:
         return one_hot_rows(self.codes.rows, self.codes.book)
 
@@ -257,7 +264,8 @@ class _Search:
 
     def scale_down(self, n_outliers: int) -> int:
         """Return how many of the rows that are searched are outliers."""
-        return round(n_outliers * self.n_searched / self.n_samples)
+        n_rows = round(n_outliers * self.n_searched / self.n_samples)
+        return min(n_rows, self.n_searched - 1)
 
     def scale_up(self, n_rows: float) -> int:
         """Return how many of all rows so many of those that are searched stand for."""
@@ -346,15 +354,7 @@ class _Search:
     def candidates(self, n_outliers: int) -> dict[int, _Candidate]:
         """Return all numbers of clusters that were tried with these outliers."""
         if n_outliers not in self.found:
-            fusions = sweep_clusters(
-                self.codes,
-                CodeLength(_SEARCH_EPS),
-                self._settings(n_outliers),
-                self._numbers,
-                self.rng,
-                self.threads,
-                cost_offsets=self.position,
-            )
+            fusions = self._fuser.sweep(self._numbers, self.scale_down(n_outliers))
             self.found[n_outliers] = {
                 k: self._judge(fusion, k) for k, fusion in fusions.items()
             }
@@ -367,16 +367,6 @@ class _Search:
         if smallest == largest:
             return range(smallest, smallest + 1)
         return range(max(smallest - 1, 1), largest + _MORE_CLUSTERS + 1)
-
-    def _settings(self, n_outliers: int) -> FusionSettings:
-        return FusionSettings(
-            self.limits.clusters[1],
-            min(self.scale_down(n_outliers), self.n_searched - 1),
-            "linkage",
-            N_STARTS,
-            _SEARCH_ITERATIONS,
-            self.partitions,
-        )
 
     def _judge(self, fusion: Fusion, n_clusters: int) -> _Candidate:
         gone = np.bincount(
@@ -441,22 +431,12 @@ class _Search:
         least, most = self.limits.outliers
         numbers = {int(share * self.n_samples) for share in _CURVE_SHARES}
         numbers = {o for o in numbers if least <= o <= most} - set(self.found)
-        scaled = {self._settings(o).n_outliers: o for o in sorted(numbers)}
-        chosen = self.candidates(choice.n_outliers)
-        fusions = follow_outliers(
-            self.codes,
-            CodeLength(_SEARCH_EPS),
-            self._settings(0),
-            {
-                k: each.fusion
-                for k, each in chosen.items()
-                if abs(k - choice.n_clusters) <= _CURVE_CLUSTERS
-            },
-            scaled,
-            self.threads,
-            cost_offsets=self.position,
-        )
-        return {(k, scaled[o]): each.objective for (k, o), each in fusions.items()}
+        return {
+            (k, o): self._fuser.follow(each.fusion, self.scale_down(o)).objective
+            for k, each in self.candidates(choice.n_outliers).items()
+            for o in numbers
+            if abs(k - choice.n_clusters) <= _CURVE_CLUSTERS
+        }
 
     def _measure_stability(self, n_outliers: int) -> dict[int, float]:
         """Return how much two halves of the partitions agree, by number of clusters.
@@ -483,24 +463,28 @@ class _Search:
         codes = _take_partitions(self.codes.take(rows), columns)
         fine = np.flatnonzero(np.isin(columns, self.partitions))
         separating = range(fine[0], fine[-1] + 1) if len(fine) else range(0)
+        fuser = _make_fuser(
+            codes, self.position[rows], separating, self.rng, self.threads
+        )
         n_aside = round(n_outliers * len(rows) / self.n_samples)
-        settings = replace(
-            self._settings(n_outliers), n_outliers=n_aside, separating=separating
-        )
-        fusions = sweep_clusters(
-            codes,
-            CodeLength(_SEARCH_EPS),
-            settings,
-            self._numbers,
-            self.rng,
-            self.threads,
-            cost_offsets=self.position[rows],
-        )
+        fusions = fuser.sweep(self._numbers, n_aside)
         labels = {}
         for k, fusion in fusions.items():
             labels[k] = fusion.code_labels[codes.inverse]
             labels[k][fusion.outliers] = -1
         return labels
+
+
+def _make_fuser(
+    codes: Codes,
+    position: np.ndarray,
+    partitions: range,
+    rng: np.random.Generator,
+    threads: Threads,
+) -> Fuser:
+    settings = FusionSettings(1, 0, "linkage", N_STARTS, _SEARCH_ITERATIONS, partitions)
+    divergence = CodeLength(_SEARCH_EPS)
+    return Fuser(codes, divergence, settings, rng, threads, cost_offsets=position)
 
 
 def _width(gaps: Gaps, n_outliers: int) -> float:

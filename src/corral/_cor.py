@@ -21,8 +21,10 @@ from corral._blocks import ArrayRows
 from corral._callbacks import CallbackMixin, log_progress, tell_callbacks
 from corral._choice import Limits, choose_numbers
 from corral._codes import Codes, one_hot_rows
+from corral._confidence import measure_confidence
 from corral._divergences import BernoulliKL, CodeLength, round_costs
 from corral._explain import FeatureNames, Judge, make_frame, rank_features
+from corral._fuser import Fuser
 from corral._fusion import Fusion, FusionSettings, fuse_codes
 from corral._linkage import N_STARTS
 from corral._notebook import NotebookMixin
@@ -62,6 +64,17 @@ _N_RANDOM_STARTS = 10
 _CHOSEN_ROWS = 5
 
 _AUTO = StrOptions({"auto"})
+
+# Attributes that not every fit has.
+_OPTIONAL = (
+    "labels_",
+    "cluster_centers_",
+    "cluster_spreads_",
+    "outlier_confidence_",
+    "label_confidence_",
+    "cluster_stability_",
+    "_profile",
+)
 
 _DIVERGENCES: dict[str, type[CodeLength] | type[BernoulliKL]] = {
     "code-length": CodeLength,
@@ -170,8 +183,9 @@ class COR(
         from 2 to ``2 * n_clusters``, and half from there to twice the square root of
         the number of rows, at most 128, and fewer for more than 32,768 rows; where
         that is less than ``4 * n_clusters``, the second half draws from 2 on, too.
-        "auto" means the same with ``k_max // 2 + 1`` in place of ``n_clusters``, so
-        that partitions do not depend on it; so does None if ``n_clusters="auto"``.
+        "auto" means the same with ``k_max // 2 + 1`` in place of ``n_clusters``, and
+        nothing that is drawn then depends on ``n_clusters`` or ``n_outliers``; so does
+        None if ``n_clusters="auto"``.
 
     feature_share : float, default=0.5
         Share of the features that a run sees if ``strategy="rfs"``.
@@ -227,6 +241,10 @@ class COR(
         The K-means runs learn their centres from so many random rows; all rows are then
         labelled. None means from all rows.
 
+    n_resamples : int, default=50
+        How often partitions are drawn again to see how sure labels are. Zero leaves the
+        confidences out.
+
     n_jobs : int, default=None
         Number of threads. None means as many as BLAS may use. Results are the same for
         any number.
@@ -254,6 +272,15 @@ class COR(
         ``n_outliers`` is zero.
     n_outliers_ : int
         Number of rows set aside.
+    outlier_confidence_ : ndarray of shape (n_samples,)
+        Share of the resamples of the partitions in which each row is set aside. Absent
+        if ``n_resamples`` is zero.
+    label_confidence_ : ndarray of shape (n_samples,)
+        Share of the resamples in which its nearest cluster is the same. Absent if
+        ``n_resamples`` is zero.
+    cluster_stability_ : ndarray of shape (n_clusters,)
+        How much of each cluster is the same in the resamples: the mean Jaccard index.
+        Absent if ``n_resamples`` is zero.
     selection_ : Selection or None
         How the numbers were chosen, with all candidates; None if both were given.
     objective_ : float
@@ -372,6 +399,7 @@ class COR(
         "n_init": [Interval(Integral, 1, None, closed="left"), None],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "verbose": [Interval(Integral, 0, None, closed="left"), "boolean"],
+        "n_resamples": [Interval(Integral, 0, None, closed="left")],
         "eps": [Interval(Real, float(np.finfo(np.float64).eps), 0.5, closed="left")],
     }
 
@@ -400,6 +428,7 @@ class COR(
         kmeans_max_iter=100,
         kmeans_tol=1e-4,
         max_samples=8192,
+        n_resamples=50,
         n_jobs=None,
         random_state=None,
         verbose=0,
@@ -426,6 +455,7 @@ class COR(
         self.kmeans_max_iter = kmeans_max_iter
         self.kmeans_tol = kmeans_tol
         self.max_samples = max_samples
+        self.n_resamples = n_resamples
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -761,29 +791,43 @@ class COR(
 
     def _fit(self, features: Features, given: list, sample_weight):
         """Do the four stages."""
-        self.__dict__.pop("labels_", None)
-        for name in ("cluster_centers_", "cluster_spreads_", "_profile"):
-            self.__dict__.pop(name, None)
         weights = read_sample_weight(sample_weight, features)
         self._check_numbers(features.n_samples)
         streams = make_streams(self.random_state)
         with use_threads(self.n_jobs) as threads:
             encoded = self._encode_rows(features, given, weights, streams, threads)
             self._set_numbers(encoded, weights, streams, threads)
-            fusion = self._fuse(encoded, weights, streams, threads)
-            self._set_results(encoded, fusion)
-            if features.numbers is not None:
-                self._profile = profile_clusters(
-                    features.numbers,
-                    _put_back(self.labels_, self.nearest_labels_, self.n_clusters_),
-                    self.n_clusters_,
-                    weights=weights,
-                    missing=features.missing,
-                    threads=threads,
-                )
-                self.cluster_centers_ = self._profile.centers
-                self.cluster_spreads_ = self._profile.spreads
+            fuser = self._make_fuser(encoded, weights, streams, threads)
+            self._finish(encoded, features, weights, streams, threads, fuser)
         return self
+
+    def _finish(
+        self,
+        encoded: EncodedRows,
+        features: Features,
+        weights: np.ndarray | None,
+        streams: Streams,
+        threads: Threads,
+        fuser: Fuser | None,
+    ) -> None:
+        """Do the stages after the codes, with the numbers that are set."""
+        for name in _OPTIONAL:
+            self.__dict__.pop(name, None)
+        fusion = self._fuse(encoded, weights, streams, threads, fuser)
+        self._set_results(encoded, fusion)
+        if self.n_resamples:
+            self._set_confidence(encoded, fusion, streams, threads)
+        if features.numbers is not None:
+            self._profile = profile_clusters(
+                features.numbers,
+                _put_back(self.labels_, self.nearest_labels_, self.n_clusters_),
+                self.n_clusters_,
+                weights=weights,
+                missing=features.missing,
+                threads=threads,
+            )
+            self.cluster_centers_ = self._profile.centers
+            self.cluster_spreads_ = self._profile.spreads
 
     def _check_numbers(self, n_samples: int) -> None:
         """Refuse numbers that the rows cannot support, before any work."""
@@ -945,12 +989,51 @@ class COR(
         )
         return round_costs(self._position_weight * table)
 
+    def _make_fuser(
+        self,
+        encoded: EncodedRows,
+        weights: np.ndarray | None,
+        streams: Streams,
+        threads: Threads,
+        *,
+        keeps_more: bool = False,
+    ) -> Fuser | None:
+        """Return what fuses into any numbers; None if all depends on the numbers."""
+        if not (self._chooses_clusters or self._has_auto_range):
+            return None
+        if self.init != "linkage":
+            return None
+        return Fuser(
+            encoded.codes,
+            _DIVERGENCES[self.divergence](self.eps),
+            self._settings(encoded.partitioner),
+            streams.fusion,
+            threads,
+            sample_weight=weights,
+            cost_offsets=encoded.position,
+            keeps_more=keeps_more,
+        )
+
+    def _settings(self, partitioner: Partitioner) -> FusionSettings:
+        n_init = self.n_init
+        if n_init is None:
+            n_init = N_STARTS if self.init == "linkage" else _N_RANDOM_STARTS
+        return FusionSettings(
+            self.n_clusters_,
+            self.n_outliers_,
+            self.init,
+            n_init,
+            self.max_iter,
+            self._separating(partitioner),
+        )
+
     def _fuse(
         self,
         encoded: EncodedRows,
         weights: np.ndarray | None,
         streams: Streams,
         threads: Threads,
+        fuser: Fuser | None,
     ) -> Fusion:
         """Stage 3, with its checks before and after."""
         codes = encoded.codes
@@ -961,26 +1044,18 @@ class COR(
                 f"n_clusters={self.n_clusters_}. Raise n_partitions (now "
                 f"{codes.rows.shape[1]}) or lower n_clusters."
             )
-        n_init = self.n_init
-        if n_init is None:
-            n_init = N_STARTS if self.init == "linkage" else _N_RANDOM_STARTS
-        settings = FusionSettings(
-            self.n_clusters_,
-            self.n_outliers_,
-            self.init,
-            n_init,
-            self.max_iter,
-            self._separating(encoded.partitioner),
-        )
-        fusion = fuse_codes(
-            codes,
-            _DIVERGENCES[self.divergence](self.eps),
-            settings,
-            streams.fusion,
-            threads,
-            sample_weight=weights,
-            cost_offsets=encoded.position,
-        )
+        if fuser is not None:
+            fusion = fuser.fuse(self.n_clusters_, self.n_outliers_)
+        else:
+            fusion = fuse_codes(
+                codes,
+                _DIVERGENCES[self.divergence](self.eps),
+                self._settings(encoded.partitioner),
+                streams.fusion,
+                threads,
+                sample_weight=weights,
+                cost_offsets=encoded.position,
+            )
         if not fusion.converged:
             warnings.warn(
                 f"The fusion stopped at max_iter={self.max_iter} before its objective "
@@ -1036,6 +1111,24 @@ class COR(
         self.n_labels_ = book.n_labels
         self.n_partitions_ = len(book.n_labels)
         self.n_codes_ = len(codes.rows)
+
+    def _set_confidence(
+        self, encoded: EncodedRows, fusion: Fusion, streams: Streams, threads: Threads
+    ) -> None:
+        """Say how sure labels are, from partitions that are drawn again."""
+        confidence = measure_confidence(
+            encoded.codes,
+            fusion,
+            self._label_costs,
+            self._rarity,
+            encoded.position,
+            self.n_resamples,
+            streams.confidence,
+            threads,
+        )
+        self.outlier_confidence_ = confidence.outlier
+        self.label_confidence_ = confidence.label
+        self.cluster_stability_ = confidence.stability
 
 
 def _put_back(labels: np.ndarray, nearest: np.ndarray, n_clusters: int) -> np.ndarray:

@@ -1,15 +1,14 @@
 """Stage 3: K-means-- on codes, setting aside the samples that fit nowhere."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from itertools import product
 
 import numpy as np
 from scipy import sparse
 
 from corral._codes import Codes, one_hot_rows
 from corral._divergences import Divergence
-from corral._linkage import grow_trees, list_linkage_starts
+from corral._linkage import list_linkage_starts
 from corral._outliers import SetAside, costliest, set_aside
 from corral._progress import FUSING, report
 from corral._threads import Threads
@@ -26,10 +25,6 @@ _RESTART_CODES = 2**21
 # does a few iterations on all of them, which moves its centres hardly more.
 _LINKAGE_SAMPLES = 2**13
 _FINISHING_ITERATIONS = 10
-
-# Where many numbers of clusters are tried, all starts do so many iterations and the
-# best goes on.
-_SWEEP_ITERATIONS = 3
 
 # How much equal sizes of clusters count against their separation; see separation.
 _BALANCE = 0.15
@@ -117,9 +112,7 @@ def fuse_codes(
         The one with the lowest objective, or with the best separation if the settings
         say so; the first of these.
     """
-    problem = _Problem(
-        codes, divergence, settings, threads, sample_weight, cost_offsets
-    )
+    problem = Problem(codes, divergence, settings, threads, sample_weight, cost_offsets)
     if settings.init != "linkage":
         return problem.solve_best(rng.spawn(settings.n_init)).to_fusion(codes)
     sample = problem.sample(_LINKAGE_SAMPLES, rng)
@@ -129,114 +122,7 @@ def fuse_codes(
     return best.to_fusion(codes)
 
 
-def sweep_clusters(
-    codes: Codes,
-    divergence: Divergence,
-    settings: FusionSettings,
-    numbers: Iterable[int],
-    rng: np.random.Generator,
-    threads: Threads,
-    *,
-    cost_offsets: np.ndarray | None = None,
-) -> dict[int, Fusion]:
-    """Fuse the same codes into several numbers of clusters, in little time.
-
-    All starts come from the same trees, do a few iterations, and only the best goes on.
-    Clusters that are cheaper to describe as fewer are left to vanish.
-
-    Parameters
-    ----------
-    codes : Codes
-    divergence : Divergence
-    settings : FusionSettings
-        But for the number of clusters.
-    numbers : iterable of int
-        The numbers of clusters.
-    rng : numpy Generator
-    threads : Threads
-    cost_offsets : ndarray of shape (n_samples,) or None
-        Added to each sample's cost before the costliest are set aside.
-
-    Returns
-    -------
-    fusions : dict of int to Fusion
-        Without numbers that are larger than that of the codes.
-    """
-    numbers = list(numbers)
-    problem = _Problem(codes, divergence, settings, threads, None, cost_offsets)
-    strange = problem.weigh_strange()
-    trees = grow_trees(codes, problem.weights, strange, max(numbers), rng)
-    fusions = {}
-    for n_clusters in numbers:
-        if n_clusters > len(trees.present):
-            continue
-        problem.settings = replace(settings, n_clusters=n_clusters)
-        starts = _drop_equal(trees.list_starts(n_clusters, settings.n_init))
-        best = problem.choose(
-            problem.solve(
-                [_Restart(problem.means(each.__getitem__)) for each in starts],
-                _SWEEP_ITERATIONS,
-            )
-        )
-        problem.solve([best])
-        fusions[n_clusters] = best.to_fusion(codes)
-    return fusions
-
-
-def follow_outliers(
-    codes: Codes,
-    divergence: Divergence,
-    settings: FusionSettings,
-    fusions: dict[int, Fusion],
-    numbers: Iterable[int],
-    threads: Threads,
-    *,
-    cost_offsets: np.ndarray | None = None,
-) -> dict[tuple[int, int], Fusion]:
-    """Go on from fusions with other numbers of outliers, for a few iterations each.
-
-    Parameters
-    ----------
-    codes : Codes
-    divergence : Divergence
-    settings : FusionSettings
-        But for both numbers.
-    fusions : dict of int to Fusion
-        Where to start, by the number of clusters.
-    numbers : iterable of int
-        The numbers of outliers.
-    threads : Threads
-    cost_offsets : ndarray of shape (n_samples,) or None
-        Added to each sample's cost before the costliest are set aside.
-
-    Returns
-    -------
-    fusions : dict of tuple of (int, int) to Fusion
-        By the numbers of clusters and of outliers.
-    """
-    problem = _Problem(codes, divergence, settings, threads, None, cost_offsets)
-    found = {}
-    for n_clusters, n_outliers in product(fusions, numbers):
-        problem.settings = replace(
-            settings, n_clusters=n_clusters, n_outliers=n_outliers
-        )
-        restart = _Restart(fusions[n_clusters].centers)
-        restart.shares = fusions[n_clusters].shares
-        problem.solve([restart], _SWEEP_ITERATIONS)
-        found[n_clusters, n_outliers] = restart.to_fusion(codes)
-    return found
-
-
-def _drop_equal(starts: list[np.ndarray]) -> list[np.ndarray]:
-    """Return the starts without those that another has equalled before."""
-    distinct: list[np.ndarray] = []
-    for start in starts:
-        if not any(np.array_equal(start, other) for other in distinct):
-            distinct.append(start)
-    return distinct
-
-
-class _Restart:
+class Restart:
     """One restart of the fusion: where it is, and its best state so far."""
 
     def __init__(self, centers: np.ndarray, *, is_even: bool = False) -> None:
@@ -289,7 +175,7 @@ class _Restart:
         )
 
 
-class _Problem:
+class Problem:
     """What stays the same in all restarts of the fusion."""
 
     def __init__(
@@ -302,13 +188,17 @@ class _Problem:
         self.cost_offsets: np.ndarray | None = cost_offsets
         self.weights = codes.weigh(sample_weight)
         self.n_codes = len(codes.rows)
-        self._threads: Threads = threads
+        self.threads: Threads = threads
         self._block_codes = max(_BLOCK_SLOTS // codes.rows.shape[1], 1)
         self._blocks = range(0, self.n_codes, self._block_codes)
         self._kept: dict[int, sparse.csr_array] | None = None
-        if codes.rows.size <= _KEPT_SLOTS:
-            self._kept = {}
+        self.keep_codes(_KEPT_SLOTS)
         self.n_known = self._count_known()
+
+    def keep_codes(self, n_slots: int) -> None:
+        """Keep the one-hot rows of codes if they have no more slots than this."""
+        if self._kept is None and self.codes.rows.size <= n_slots:
+            self._kept = {}
 
     def _count_known(self) -> np.ndarray:
         """Return how many labels of each code are not missing."""
@@ -320,9 +210,9 @@ class _Problem:
             n_known[here] = np.count_nonzero(known, axis=1)
         return n_known
 
-    def solve_best(self, streams: list[np.random.Generator]) -> _Restart:
+    def solve_best(self, streams: list[np.random.Generator]) -> Restart:
         """Restart with each of these streams; return the best, the first of these."""
-        best: _Restart | None = None
+        best: Restart | None = None
         # Restarts share products, as many at a time as need little memory.
         step = max(_RESTART_CODES // self.n_codes, 1)
         for first in range(0, len(streams), step):
@@ -332,12 +222,12 @@ class _Problem:
         assert best is not None
         return best
 
-    def solve_linkage(self, rng: np.random.Generator) -> _Restart:
+    def solve_linkage(self, rng: np.random.Generator) -> Restart:
         """Restart from the branches of trees; return the best."""
         members = list_linkage_starts(
             self.codes,
             self.weights,
-            self.weigh_strange(),
+            self.weigh_strange(self.settings.n_outliers),
             self.settings.n_clusters,
             self.settings.n_init,
             rng,
@@ -346,31 +236,31 @@ class _Problem:
             self.solve_all([self.means(each.__getitem__) for each in members])
         )
 
-    def weigh_strange(self) -> np.ndarray:
-        """Return how much of each code's weight has the costliest offsets."""
+    def weigh_strange(self, n_samples: int) -> np.ndarray:
+        """Return how much of each code's weight is in the costliest offsets."""
         if self.cost_offsets is None:
             return np.zeros(self.n_codes)
-        strange = costliest(self.cost_offsets, self.settings.n_outliers)
+        strange = costliest(self.cost_offsets, n_samples)
         weights = None
         if self.sample_weight is not None:
             weights = self.sample_weight[strange]
         codes = self.codes.inverse[strange]
         return np.bincount(codes, weights, minlength=self.n_codes)
 
-    def solve_all(self, starts: list[np.ndarray]) -> list[_Restart]:
+    def solve_all(self, starts: list[np.ndarray]) -> list[Restart]:
         """Restart from each of these centres.
 
         Where clusters can hardly be told apart, it can be cheapest to have fewer. As
         the number was asked for, they then count as equally large.
         """
-        restarts = self.solve([_Restart(centers) for centers in starts])
+        restarts = self.solve([Restart(centers) for centers in starts])
         most = max(self.n_filled(each) for each in restarts)
         if self.settings.separating and most < self.settings.n_clusters:
-            even = [_Restart(centers, is_even=True) for centers in starts]
+            even = [Restart(centers, is_even=True) for centers in starts]
             restarts += self.solve(even)
         return restarts
 
-    def choose(self, restarts: list[_Restart]) -> _Restart:
+    def choose(self, restarts: list[Restart]) -> Restart:
         """Return the best of some restarts, the first if several are."""
         if not self.settings.separating:
             return min(restarts, key=lambda each: each.objective)
@@ -378,12 +268,12 @@ class _Problem:
             restarts, key=lambda each: (self.n_filled(each), self.separation(each))
         )
 
-    def n_filled(self, restart: _Restart) -> int:
+    def n_filled(self, restart: Restart) -> int:
         """Return how many clusters kept a sample."""
         labels, aside = restart.members
         return len(np.unique(labels[self.weights > aside.code_weights]))
 
-    def separation(self, restart: _Restart) -> float:
+    def separation(self, restart: Restart) -> float:
         r"""Return how well the fine partitions tell the clusters apart.
 
         It is :math:`I / (H^{1 - b} (\log K)^b)` with the mean mutual information I of
@@ -412,7 +302,7 @@ class _Problem:
         most = np.log(self.settings.n_clusters)
         return float(np.mean(information) / entropy ** (1 - _BALANCE) / most**_BALANCE)
 
-    def sample(self, n_samples: int, rng: np.random.Generator) -> "_Problem":
+    def sample(self, n_samples: int, rng: np.random.Generator) -> "Problem":
         """Return the same problem on some of the samples; itself if it has no more."""
         n_all = len(self.codes.inverse)
         if n_all <= n_samples:
@@ -421,51 +311,67 @@ class _Problem:
         if self.sample_weight is not None:
             pool = np.flatnonzero(self.sample_weight)
         chosen = np.sort(rng.permutation(pool)[:n_samples])
-        settings = self.settings
-        n_outliers = round(settings.n_outliers * len(chosen) / n_all)
-        n_outliers = min(n_outliers, max(len(chosen) - settings.n_clusters, 0))
-        return _Problem(
+        return Problem(
             self.codes.take(chosen),
             self.divergence,
-            replace(settings, n_outliers=n_outliers),
-            self._threads,
+            self.scale_settings(len(chosen)),
+            self.threads,
             None if self.sample_weight is None else self.sample_weight[chosen],
             None if self.cost_offsets is None else self.cost_offsets[chosen],
         )
 
-    def finish(self, found: _Restart) -> _Restart:
+    def scale_settings(self, n_samples: int) -> FusionSettings:
+        """Return the settings for so many of the samples."""
+        n_all, settings = len(self.codes.inverse), self.settings
+        n_outliers = round(settings.n_outliers * n_samples / n_all)
+        n_outliers = min(n_outliers, max(n_samples - settings.n_clusters, 0))
+        return replace(settings, n_outliers=n_outliers)
+
+    def finish(self, found: Restart, n_iter: int = _FINISHING_ITERATIONS) -> Restart:
         """Go on for a little with what came to rest on some of the samples."""
-        restart = _Restart(found.centers, is_even=found.is_even)
+        restart = Restart(found.centers, is_even=found.is_even)
         restart.shares = found.shares
-        n_iter = min(_FINISHING_ITERATIONS, self.settings.max_iter)
-        self.solve([restart], n_iter)
+        self.solve([restart], min(n_iter, self.settings.max_iter) - 1)
+        if not restart.converged:
+            # Nobody asks for the means after the last iteration.
+            self.place([restart])
         restart.converged = found.converged
         return restart
 
     def solve(
-        self, restarts: list[_Restart], max_iter: int | None = None
-    ) -> list[_Restart]:
+        self, restarts: list[Restart], max_iter: int | None = None
+    ) -> list[Restart]:
         """Iterate each of these until its objective rests; return them."""
-        for _ in range(max_iter or self.settings.max_iter):
+        for _ in range(self.settings.max_iter if max_iter is None else max_iter):
             active = [each for each in restarts if not each.converged]
             report(FUSING, len(restarts) - len(active), len(restarts))
             if not active:
                 break
-            # Steps 5 to 7: distances, the o costliest aside, the rest to the nearest.
-            all_labels, all_costs = self.assign(active)
-            to_update = []
-            for restart, labels, costs in zip(
-                active, all_labels, all_costs, strict=True
-            ):
-                aside = self.set_aside(costs)
-                kept = self.weights - aside.code_weights
-                restart.note(self.measure(costs, kept, aside), labels, costs, aside)
-                if not restart.converged:
-                    # An emptied cluster is refilled before the means are taken.
-                    to_update.append((restart, self.refill(labels, costs, kept), kept))
             # Step 8: the mean of each cluster.
-            self.update(to_update)
+            self.update(self.place(active))
         return restarts
+
+    def place(
+        self, restarts: list[Restart]
+    ) -> list[tuple[Restart, np.ndarray, np.ndarray]]:
+        """Put samples to the nearest centres and set the costliest aside.
+
+        Returns
+        -------
+        members : list of tuples
+            Of the restarts that do not rest yet, for :meth:`update`.
+        """
+        # Steps 5 to 7: distances, the o costliest aside, the rest to the nearest.
+        all_labels, all_costs = self.assign(restarts)
+        members = []
+        for restart, labels, costs in zip(restarts, all_labels, all_costs, strict=True):
+            aside = self.set_aside(costs)
+            kept = self.weights - aside.code_weights
+            restart.note(self.measure(costs, kept, aside), labels, costs, aside)
+            if not restart.converged:
+                # An emptied cluster is refilled before the means are taken.
+                members.append((restart, self.refill(labels, costs, kept), kept))
+        return members
 
     def one_hot(self, start: int) -> sparse.csr_array:
         """Return the one-hot rows of the block that begins with code ``start``."""
@@ -477,12 +383,12 @@ class _Problem:
             self._kept[start] = block
         return block
 
-    def assign(self, restarts: list[_Restart]) -> tuple[np.ndarray, np.ndarray]:
+    def assign(self, restarts: list[Restart]) -> tuple[np.ndarray, np.ndarray]:
         """Return the nearest cluster of each code and the cost of the code there.
 
         Parameters
         ----------
-        restarts : list of _Restart
+        restarts : list of Restart
 
         Returns
         -------
@@ -503,7 +409,7 @@ class _Problem:
             labels[:, here] = block_costs.argmin(axis=2).T
             costs[:, here] = block_costs.min(axis=2).T
 
-        for _ in self._threads.map(work, self._blocks):
+        for _ in self.threads.map(work, self._blocks):
             pass
         return labels, costs
 
@@ -554,7 +460,7 @@ class _Problem:
             donors = donors[1:]
         return labels
 
-    def update(self, members: list[tuple[_Restart, np.ndarray, np.ndarray]]) -> None:
+    def update(self, members: list[tuple[Restart, np.ndarray, np.ndarray]]) -> None:
         """Set the centres of restarts to the means of their clusters.
 
         Parameters
@@ -603,7 +509,7 @@ class _Problem:
             here = slice(start, start + self._block_codes)
             return self.one_hot(start).T @ memberships(here)
 
-        sums = sum(self._threads.map(work, self._blocks)).T
+        sums = sum(self.threads.map(work, self._blocks)).T
         sums = np.where(book.is_label, sums, 0)
         # A missing label counts neither for nor against any label of its partition.
         known = np.add.reduceat(sums, book.offsets, axis=1)[:, book.partition_of_slot]
@@ -624,7 +530,7 @@ def _mutual_information(joint: np.ndarray) -> float:
     return sides - _entropy(joint.ravel())
 
 
-def _start_random_partition(problem: _Problem, rng: np.random.Generator) -> np.ndarray:
+def _start_random_partition(problem: Problem, rng: np.random.Generator) -> np.ndarray:
     """Put every sample into a random cluster: all centres start near the mean."""
     n_clusters = problem.settings.n_clusters
     counts = problem.codes.counts
@@ -633,7 +539,7 @@ def _start_random_partition(problem: _Problem, rng: np.random.Generator) -> np.n
     return problem.means(lambda here: shares[here] * mean_weights[here])
 
 
-def _start_random_codes(problem: _Problem, rng: np.random.Generator) -> np.ndarray:
+def _start_random_codes(problem: Problem, rng: np.random.Generator) -> np.ndarray:
     """Take the codes of K random samples, no code twice."""
     positive = np.flatnonzero(problem.weights > 0)
     shares = problem.weights[positive] / problem.weights[positive].sum()
@@ -643,7 +549,7 @@ def _start_random_codes(problem: _Problem, rng: np.random.Generator) -> np.ndarr
     return _centers_at(problem, chosen)
 
 
-def _start_kmeans_plusplus(problem: _Problem, rng: np.random.Generator) -> np.ndarray:
+def _start_kmeans_plusplus(problem: Problem, rng: np.random.Generator) -> np.ndarray:
     """Take a random sample's code, then ever others in proportion to their cost."""
     chosen: list[int] = []
     chances = problem.weights
@@ -653,14 +559,14 @@ def _start_kmeans_plusplus(problem: _Problem, rng: np.random.Generator) -> np.nd
             chances = problem.weights.copy()
             chances[chosen] = 0
         chosen.append(int(rng.choice(problem.n_codes, p=chances / chances.sum())))
-        _, costs = problem.assign([_Restart(_centers_at(problem, np.array(chosen)))])
+        _, costs = problem.assign([Restart(_centers_at(problem, np.array(chosen)))])
         # Chosen codes cost next to nothing, but with a large eps not quite nothing.
         costs[0, chosen] = 0
         chances = problem.weights * costs[0]
     return _centers_at(problem, np.array(chosen))
 
 
-def _centers_at(problem: _Problem, chosen: np.ndarray) -> np.ndarray:
+def _centers_at(problem: Problem, chosen: np.ndarray) -> np.ndarray:
     """Return centres that are codes themselves."""
     slots = one_hot_rows(problem.codes.rows[chosen], problem.codes.book).toarray()
     return np.where(problem.codes.book.is_label, slots, 0)

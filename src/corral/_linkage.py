@@ -1,6 +1,7 @@
 """Starts of the fusion from trees of codes: groups of any shape, nearly no chance."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy.cluster.hierarchy import fcluster, linkage
@@ -109,8 +110,79 @@ def grow_trees(
     present = np.flatnonzero(weights)
     if len(present) == 1:
         return Trees(weights, present, [])
-    distances = _measure_pairs(codes, present)
+    return _link(weights, present, _measure_pairs(codes, present))
+
+
+def _link(weights: np.ndarray, present: np.ndarray, distances: np.ndarray) -> Trees:
     return Trees(weights, present, [linkage(distances, method) for method in _METHODS])
+
+
+class Forest:
+    """Trees of some codes, without those that are strange, whatever these are.
+
+    The codes are drawn once, strange ones among them, and their distances are measured
+    once.
+
+    Parameters
+    ----------
+    codes : Codes
+    weights : ndarray of shape (n_codes,)
+    rng : numpy Generator
+    """
+
+    def __init__(
+        self, codes: Codes, weights: np.ndarray, rng: np.random.Generator
+    ) -> None:
+        self._codes = codes
+        self._weights = _thin_out(weights, 1, rng)
+        self._present = np.flatnonzero(self._weights)
+        # What a code weighs in the trees for each sample that it stands for.
+        self._ratios = np.divide(
+            self._weights, weights, out=np.zeros_like(weights), where=weights > 0
+        )
+        self._trees: dict[bytes, Trees] = {}
+
+    @cached_property
+    def _distances(self) -> np.ndarray:
+        return _measure_pairs(self._codes, self._present)
+
+    @cached_property
+    def _pairs(self) -> tuple[np.ndarray, np.ndarray]:
+        """The codes of each distance, as places among those that are present."""
+        first, second = np.triu_indices(len(self._present), 1)
+        return first.astype(np.int16), second.astype(np.int16)
+
+    def find_trees(self, strange: np.ndarray, n_clusters: int) -> Trees:
+        """Return the trees of the codes that are not strange.
+
+        Parameters
+        ----------
+        strange : ndarray of shape (n_codes,)
+            How much of the weights is left out, if that leaves enough codes.
+        n_clusters : int
+
+        Returns
+        -------
+        trees : Trees
+        """
+        weights = np.maximum(self._weights - strange * self._ratios, 0)
+        if np.count_nonzero(weights) < n_clusters:
+            weights = self._weights
+        key = weights.tobytes()
+        if key not in self._trees:
+            self._trees[key] = self._grow(weights)
+        return self._trees[key]
+
+    def _grow(self, weights: np.ndarray) -> Trees:
+        present = np.flatnonzero(weights)
+        if len(present) == 1:
+            return Trees(weights, present, [])
+        is_present = weights[self._present] > 0
+        distances = self._distances
+        if not is_present.all():
+            first, second = self._pairs
+            distances = distances[is_present[first] & is_present[second]]
+        return _link(weights, present, distances)
 
 
 def _thin_out(

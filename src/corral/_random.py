@@ -17,6 +17,7 @@ class Streams(NamedTuple):
     fusion: np.random.Generator
     position: np.random.Generator
     choice: np.random.Generator
+    confidence: np.random.Generator
 
 
 def make_streams(random_state) -> Streams:

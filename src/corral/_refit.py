@@ -1,8 +1,14 @@
 """A fit whose numbers of clusters and outliers can be changed in little time."""
 
+import copy
+
+import numpy as np
 from sklearn.base import clone
+from sklearn.utils import check_random_state
 
 from corral._cor import COR
+from corral._random import make_streams
+from corral._threads import use_threads
 
 
 class Refit:
@@ -14,22 +20,72 @@ class Refit:
         Not fitted; its ``n_clusters`` and ``n_outliers`` do not count.
     X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
         The rows.
+
+    Attributes
+    ----------
+    chosen : COR
+        The fit with the numbers that are chosen if none are given.
     """
 
     def __init__(self, estimator: COR, X) -> None:
-        self._estimator = clone(estimator).set_params(
-            n_clusters="auto", n_outliers="auto", contamination=None
+        base = clone(estimator).set_params(
+            n_clusters="auto", n_outliers="auto", contamination=None, k_range="auto"
         )
-        self._X = X
-        self.chosen = clone(self._estimator).fit(X)
+        if not isinstance(base.random_state, (int, np.integer)):
+            # Drawn once, so that all fits are of the same partitions.
+            seed = check_random_state(base.random_state).randint(2**31 - 1)
+            base.set_params(random_state=seed)
+        base._validate_params()
+        base._is_precomputed = False
+        self._base = base
+        self._features, given = base._read(X, reset=True)
+        streams = make_streams(base.random_state)
+        with use_threads(base.n_jobs) as threads:
+            self._encoded = base._encode_rows(
+                self._features, given, None, streams, threads
+            )
+            self.chosen = copy.copy(base)
+            self.chosen._set_numbers(self._encoded, None, streams, threads)
+            self._fuser = self.chosen._make_fuser(
+                self._encoded, None, streams, threads, keeps_more=True
+            )
+            if self._fuser is not None:
+                self._fuser.grow_trees()
+        self._finish(self.chosen)
 
-    def fuse(self, n_clusters: int, n_outliers: int) -> COR:
+    def fuse(self, n_clusters: int, n_outliers: int, *, quick: bool = False) -> COR:
         """Return a fitted estimator with these numbers.
 
-        It is the one that ``COR(n_clusters, n_outliers=n_outliers, k_range="auto")``
-        with the same other parameters and seed makes of the same rows.
+        Parameters
+        ----------
+        n_clusters : int
+        n_outliers : int
+        quick : bool, default=False
+            Whether to leave out how sure labels are, as with ``n_resamples=0``.
+
+        Returns
+        -------
+        model : COR
+            The one that ``COR(n_clusters, n_outliers=n_outliers, k_range="auto")``
+            with the same other parameters and seed makes of the same rows.
         """
-        model = clone(self._estimator).set_params(
-            n_clusters=n_clusters, n_outliers=n_outliers, k_range="auto"
+        model = copy.copy(self._base).set_params(
+            n_clusters=n_clusters, n_outliers=n_outliers
         )
-        return model.fit(self._X)
+        if quick:
+            model.set_params(n_resamples=0)
+        model._check_numbers(self._features.n_samples)
+        model.selection_ = None
+        model.n_clusters_, model.n_outliers_ = n_clusters, n_outliers
+        return self._finish(model)
+
+    def _finish(self, model: COR) -> COR:
+        with use_threads(model.n_jobs) as threads:
+            if self._fuser is not None:
+                self._fuser.use_threads(threads)
+            # Streams are made anew, as in a fit from the beginning.
+            streams = make_streams(model.random_state)
+            model._finish(
+                self._encoded, self._features, None, streams, threads, self._fuser
+            )
+        return model
