@@ -2,7 +2,7 @@
 How many clusters, how many outliers?
 =====================================
 
-COR chooses the numbers that are not given, says why, and shows how sure it is.
+COR chooses the numbers that are not given, says why, and tells how sure it is.
 """
 
 # %%
@@ -53,6 +53,18 @@ ClusterMapDisplay.from_estimator(model, X)
 plt.show()
 
 # %%
+# How sure is it?
+# ---------------
+# Partitions are drawn again, fifty times: how often is a row set aside, and how often
+# is its nearest cluster the same? Rows near the cut are those in doubt.
+
+sure = (model.label_confidence_ >= 0.9).mean()
+doubtful = (model.outlier_confidence_ > 0.25) & (model.outlier_confidence_ < 0.75)
+print(f"{sure:.0%} of the rows have a sure cluster")
+print("in doubt, set aside or not:", np.flatnonzero(doubtful))
+print("stability of the clusters:", model.cluster_stability_.round(2))
+
+# %%
 # Choosing without a fit
 # ----------------------
 # ``select`` answers the same question within limits of yours. Where outliers are sure
@@ -62,4 +74,5 @@ from corral import select
 
 found = select(X, k_range=(2, 8), o_range=(10, 60), random_state=0)
 print(found.n_clusters_, "clusters and", found.n_outliers_, "outliers")
-print(found.table.head(3))
+print(found.table.shape[0], "candidates, such as the chosen one:")
+print(found.table[found.columns["is_chosen"]].T)

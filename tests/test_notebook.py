@@ -62,7 +62,9 @@ def test_choice_and_doubts_have_a_line_each(model, planted):
     chooser.label_confidence_ = np.ones(186)
     text = " ".join(Reader(summary_html(chooser)).text)
     assert "The numbers were chosen; the runner-up is 1 cluster and 7 outliers." in text
-    assert "With other partitions, all of the rows are nearest to the same" in text
+    assert (
+        "If partitions are drawn again, all of the rows are nearest to the same" in text
+    )
     n_outliers = chooser.n_outliers_
     assert f"Near the cut, {n_outliers} rows that are set aside are judged" in text
     chooser.selection_ = replace(chooser.selection_, runner_up=None)

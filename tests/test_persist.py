@@ -97,8 +97,6 @@ def test_cor_of_any_kind_comes_back(model, path):
 def test_choice_and_confidences_come_back(path):
     model = COR(n_partitions=10, random_state=0).fit(X)
     names = ("outlier_confidence_", "label_confidence_", "cluster_stability_")
-    for name in names:
-        setattr(model, name, RNG.random(len(X)))
     again = round_trip(TableModel(model)._adopt(model, X), path)
     check_same(model, again.estimator_, NEW)
     for name in names:

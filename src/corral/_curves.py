@@ -31,28 +31,6 @@ class Curve(NamedTuple):
         return float(found[0]) if len(found) else None
 
 
-def find_chosen(selection: Selection) -> tuple[int, int]:
-    """Return the candidate that was chosen.
-
-    Small groups that were then counted as outliers are still clusters of it, so that it
-    may differ from the numbers of the fit.
-
-    Parameters
-    ----------
-    selection : Selection
-
-    Returns
-    -------
-    n_clusters, n_outliers : int
-    """
-    columns = selection.columns
-    places = np.flatnonzero(columns["is_chosen"])
-    if not len(places):
-        return selection.n_clusters_, selection.n_outliers_
-    place = places[0]
-    return int(columns["n_clusters"][place]), int(columns["n_outliers"][place])
-
-
 def cluster_curve(selection: Selection, name: str) -> Curve | None:
     """Return a criterion by the number of clusters, with the outliers chosen.
 
@@ -67,8 +45,7 @@ def cluster_curve(selection: Selection, name: str) -> Curve | None:
     curve : Curve or None
         None if the criterion is known for fewer than two numbers.
     """
-    _, n_outliers = find_chosen(selection)
-    here = selection.columns["n_outliers"] == n_outliers
+    here = selection.columns["n_outliers"] == selection.n_outliers_
     return _take(selection, name, here, "n_clusters")
 
 
@@ -84,14 +61,16 @@ def outlier_curves(selection: Selection, name: str) -> dict[int, Curve]:
     Returns
     -------
     curves : dict of int to Curve
-        Without those that have fewer than two points.
+        Without those that have fewer than two points or end before the others.
     """
     numbers = selection.columns["n_clusters"]
-    found = {
+    taken = {
         k: _take(selection, name, numbers == k, "n_outliers")
         for k in np.unique(numbers).tolist()
     }
-    return {k: curve for k, curve in found.items() if curve is not None}
+    found = {k: curve for k, curve in taken.items() if curve is not None}
+    last = max((curve.numbers[-1] for curve in found.values()), default=0)
+    return {k: curve for k, curve in found.items() if curve.numbers[-1] == last}
 
 
 def gap_curve(selection: Selection) -> Curve | None:

@@ -71,8 +71,8 @@ def say_doubts(doubts: Doubts) -> str:
     """
     share = _floor_percent(doubts.n_sure, doubts.n_samples)
     sentence = (
-        f"With other partitions, {share} of the rows are nearest to the same cluster "
-        "in 9 of 10 cases or more."
+        f"If partitions are drawn again, {share} of the rows are nearest to the same "
+        "cluster in 9 of 10 cases or more."
     )
     sides = [
         _count(n, words)

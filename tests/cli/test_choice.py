@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from corral import COR, persist
+from corral._doubts import count_doubts
 from corral.cli._methods import make_method
 from corral.cli._numbers import read_range
 from corral.tables import read_table
@@ -224,37 +225,34 @@ def test_compare_that_cannot_choose_says_what_to_give(tmp_path):
     assert line.endswith("Give --n-clusters and --n-outliers.")
 
 
-@pytest.fixture
-def sure(monkeypatch):
-    """Let COR know how sure it is: of all but the first row."""
-    fit = COR.fit
-
-    def fit_and_doubt(self, X, *args, **kwargs):
-        fit(self, X, *args, **kwargs)
-        self.label_confidence_ = np.where(np.arange(len(self.labels_)), 1.0, 0.5)
-        self.outlier_confidence_ = np.where(self.labels_ == -1, 0.875, 0.0)
-        return self
-
-    monkeypatch.setattr(COR, "fit", fit_and_doubt)
-
-
-def test_confidences_are_columns_of_a_fit(groups, sure, tmp_path):
-    result = run_corral("fit", groups, "--model", tmp_path / "m.skops")
-    rows = read_rows(result.stdout)
-    assert [row["label_confidence"] for row in rows[:2]] == ["0.5", "1.0"]
-    assert {row["outlier_confidence"] for row in rows if row["label"] == "-1"} == {
-        "0.875"
-    }
-    words = " ".join(result.stderr.split())
-    assert "sure With other partitions, 99% of the rows are nearest" in words
+def test_confidences_are_columns_of_a_fit(fit, groups, tmp_path):
+    for name in ("outlier_confidence", "label_confidence"):
+        expected = getattr(fit.model.estimator_, f"{name}_")
+        np.testing.assert_array_equal(fit.labels[name].to_numpy(), expected)
+    assert "sure If partitions are drawn again, " in fit.words
+    assert "how often set aside" in fit.page
     # New rows have none, even if they are those of the fit.
+    persist.save(fit.model, tmp_path / "m.skops")
     result = run_corral("predict", tmp_path / "m.skops", groups)
-    assert "confidence" not in result.stdout
+    assert read_rows(result.stdout)[0].keys() == {
+        "id",
+        "label",
+        "nearest_label",
+        "outlier_score",
+    }
 
 
-def test_confidences_are_in_json(groups, sure):
+def test_confidences_are_in_json(groups, fit):
     facts = facts_of("fit", groups)
-    assert facts["confidence"]["n_sure"] == 184
-    assert facts["confidence"]["n_aside_in_doubt"] == 0
-    assert facts["labels"]["label_confidence"][:2] == [0.5, 1.0]
-    assert facts["strangest"][0]["outlier_confidence"] == 0.875
+    doubts = count_doubts(fit.model.estimator_)
+    assert facts["confidence"]["n_sure"] == doubts.n_sure > 100
+    assert facts["labels"]["label_confidence"] == fit.model.label_confidence_.tolist()
+    assert facts["strangest"][0]["outlier_confidence"] > 0.5
+
+
+def test_confidences_can_be_left_out(groups):
+    result = run_corral("fit", groups, "--n-resamples", 0)
+    assert "confidence" not in result.stdout
+    assert "\nsure " not in result.stderr
+    result = run_corral("fit", groups, "--n-resamples", -1)
+    assert "-1 is not in the range x>=0" in only_line(result.stderr)

@@ -27,6 +27,8 @@ def test_labels_go_to_stdout_and_the_summary_to_stderr(plain):
         "nearest_label",
         "outlier_score",
         "known_share",
+        "outlier_confidence",
+        "label_confidence",
     ]
     assert "set aside 3 rows" in plain.stderr
 

@@ -59,13 +59,6 @@ def test_curves_and_marks_are_those_of_the_table(selection):
     assert two.get_linewidth() > three.get_linewidth()
 
 
-def test_numbers_of_the_choice_stand_in_for_a_candidate(selection):
-    # Where no candidate is marked, as for numbers between those that were tried.
-    columns = selection.columns | {"is_chosen": np.zeros(6, bool)}
-    display = SelectionDisplay.from_selection(replace(selection, columns=columns))
-    assert points(display.chosen_["clusters"]) == [[2, 0.9]]
-
-
 def test_thresholds_are_drawn(selection):
     axes = SelectionDisplay.from_selection(selection).axes_
     for name, level in (("clusters", MIN_TOLD), ("outliers", 9.5)):
@@ -124,7 +117,8 @@ def test_given_axes_take_a_panel_each(selection):
 def test_many_outliers_have_a_logarithmic_scale(selection):
     numbers = np.array([4000, 4000, 4000, 0, 0, 0])
     columns = selection.columns | {"n_outliers": numbers}
-    display = SelectionDisplay.from_selection(replace(selection, columns=columns))
+    many = replace(selection, columns=columns, n_outliers_=4000)
+    display = SelectionDisplay.from_selection(many)
     assert display.axes_["objective"].get_xscale() == "symlog"
     display.figure_.canvas.draw()
 

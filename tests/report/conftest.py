@@ -72,9 +72,9 @@ def selection():
         reason="Two stand <apart>.",
         columns={
             "n_clusters": np.array([1, 2, 3, 9, 1, 2, 3, 2, 2]),
-            "n_outliers": np.array([1, 1, 1, 1, 0, 0, 0, 2, 3]),
+            "n_outliers": np.array([1, 1, 1, 1, 0, 0, 3, 2, 3]),
             "told": np.array([1, 0.95, 0.5, 0.25, nan, nan, nan, nan, nan]),
-            "gap": np.array([30, 30, 30, 30, 0, 0, 0, 2.0, 0.5]),
+            "gap": np.array([30, 30, 30, 30, 0, 0, 0.5, 2.0, 0.5]),
             "objective": np.array([nan, 8, 7, nan, nan, 10, 9, 6, 5]),
             "is_chosen": np.arange(9) == 1,
         },

@@ -30,7 +30,7 @@ def test_summary_has_the_words_and_curves_of_the_choice(described):
     assert json.loads(json.dumps(described, allow_nan=False)) == described
     assert described["reason"] == "Two stand <apart>."
     assert described["runner_up"] == [3, 1]
-    assert described["chosen"] == [2, 1]
+    assert (described["n_clusters"], described["n_outliers"]) == (2, 1)
     assert described["told"] == {
         "numbers": [1, 2, 3, 9],
         "values": [1.0, 0.95, 0.5, 0.25],
@@ -41,7 +41,7 @@ def test_summary_has_the_words_and_curves_of_the_choice(described):
         "n_clusters": 2,
         "points": {"numbers": [0, 1, 2, 3], "values": [10, 8, 6, 5]},
     }
-    assert three["points"] == {"numbers": [0, 1], "values": [9, 7]}
+    assert three["points"] == {"numbers": [1, 3], "values": [7, 9]}
 
 
 def test_candidates_beside_the_chosen_one_are_listed(described):
@@ -53,6 +53,14 @@ def test_candidates_beside_the_chosen_one_are_listed(described):
     assert chosen["criteria"] == {"told": 0.95, "gap": 30.0, "objective": 8.0}
     assert [each["is_runner_up"] for each in described["candidates"]].index(True) == 3
     assert described["candidates"][0]["criteria"]["told"] is None
+
+
+def test_curves_that_end_before_the_others_are_left_out(estimator, selection):
+    outliers = np.array([1, 1, 1, 1, 0, 0, 0, 2, 3])
+    columns = selection.columns | {"n_outliers": outliers}
+    estimator.selection_ = replace(selection, columns=columns)
+    (two,) = describe_selection(estimator)["objectives"]
+    assert two["n_clusters"] == 2
 
 
 def test_runner_up_is_listed_wherever_it_is(estimator, selection):
@@ -185,20 +193,21 @@ def test_confidences_are_left_out_where_they_are_not_known(estimator, six_rows):
     [
         (
             Doubts(3, 3, 0, 0),
-            "With other partitions, all of the rows are nearest to the same cluster in "
-            "9 of 10 cases or more. No row near the cut is in doubt.",
+            "If partitions are drawn again, all of the rows are nearest to the same "
+            "cluster in 9 of 10 cases or more. No row near the cut is in doubt.",
         ),
         (
             Doubts(1000, 999, 1, 0),
-            "With other partitions, 99% of the rows are nearest to the same cluster in "
-            "9 of 10 cases or more. Near the cut, 1 row that is kept is judged "
-            "otherwise in a quarter of the cases or more.",
+            "If partitions are drawn again, 99% of the rows are nearest to the same "
+            "cluster in 9 of 10 cases or more. Near the cut, 1 row that is kept is "
+            "judged otherwise in a quarter of the cases or more.",
         ),
         (
             Doubts(10, 0, 1200, 1),
-            "With other partitions, 0% of the rows are nearest to the same cluster in "
-            "9 of 10 cases or more. Near the cut, 1,200 rows that are kept and 1 row "
-            "that is set aside are judged otherwise in a quarter of the cases or more.",
+            "If partitions are drawn again, 0% of the rows are nearest to the same "
+            "cluster in 9 of 10 cases or more. Near the cut, 1,200 rows that are kept "
+            "and 1 row that is set aside are judged otherwise in a quarter of the cases "
+            "or more.",
         ),
     ],
     ids=["none", "one", "many"],

@@ -89,7 +89,7 @@ def fit(
 
     Without --labels, the labels go to standard output and the summary to standard
     error. Label -1 is an outlier. Where the method knows, outlier_confidence is the
-    probability that a row is set aside if the partitions are drawn anew, and
+    probability that a row is set aside if the partitions are drawn again, and
     label_confidence that its nearest cluster stays the nearest.
     """
     outputs = {"labels": labels, "report": report, "model": model}

@@ -164,6 +164,14 @@ method_options = _stack(
         "cor takes if it chooses the number of clusters.",
     ),
     click.option(
+        "--n-resamples",
+        type=click.IntRange(min=0),
+        metavar="N",
+        show_default="50",
+        help="How often cor draws partitions again to see how sure its labels are; 0 "
+        "leaves that out.",
+    ),
+    click.option(
         "--seed",
         type=click.IntRange(min=0, max=_MAX_SEED),
         default=0,
@@ -218,6 +226,7 @@ def method_settings(ctx: click.Context, options: dict[str, Any]) -> dict[str, An
         "metric",
         "strategy",
         "n_partitions",
+        "n_resamples",
     )
     settings = {name: options[name] for name in names}
     settings["k_range"] = read_range(options["k_range"])

@@ -8,7 +8,6 @@ from corral._curves import (
     MIN_TOLD,
     Curve,
     cluster_curve,
-    find_chosen,
     gap_curve,
     outlier_curves,
 )
@@ -197,7 +196,7 @@ class SelectionDisplay:
         if stability is not None:
             style = {"linestyle": ":", "color": COLORS[2], **kwargs}
             lines.append(_plot(ax, stability, style, label="stability"))
-        n_clusters, _ = find_chosen(self.selection)
+        n_clusters = self.selection.n_clusters_
         self._mark("clusters", ax, told, n_clusters, f"{n_clusters} chosen")
         _draw_level(ax, MIN_TOLD, f"clear above {MIN_TOLD:.2f}")
         ax.set_ylim(min(0.0, *ax.get_ylim()), 1.05)
@@ -213,7 +212,7 @@ class SelectionDisplay:
 
     def _draw_outliers(self, ax, gaps: Curve, kwargs: dict) -> list:
         lines = [_plot(ax, gaps, {"marker": "", **kwargs})]
-        _, n_outliers = find_chosen(self.selection)
+        n_outliers = self.selection.n_outliers_
         self._mark("outliers", ax, gaps, n_outliers, f"{n_outliers:,} chosen")
         threshold = self.selection.gap_threshold
         _draw_level(ax, threshold, f"a sign above {threshold:.0f}")
@@ -232,7 +231,7 @@ class SelectionDisplay:
         return lines
 
     def _draw_objective(self, ax, curves: dict[int, Curve], kwargs: dict) -> list:
-        n_clusters, n_outliers = find_chosen(self.selection)
+        n_clusters = self.selection.n_clusters_
         lines = [
             _plot(ax, curve, {**_OTHER_STYLE, **kwargs}, label=str(k))
             for k, curve in curves.items()
@@ -241,7 +240,7 @@ class SelectionDisplay:
             chosen = curves[n_clusters]
             line = lines[list(curves).index(n_clusters)]
             line.set(**{**_CHOSEN_STYLE, **kwargs})
-            self._mark("objective", ax, chosen, n_outliers, None)
+            self._mark("objective", ax, chosen, self.selection.n_outliers_, None)
         if max(curve.numbers[-1] for curve in curves.values()) > _MAX_LINEAR:
             ax.set_xscale("symlog", linthresh=_MAX_LINEAR / 10)
             ax.xaxis.set_major_formatter("{x:,.0f}")

@@ -114,7 +114,7 @@ def told_chart(selection: Mapping[str, Any]) -> Chart:
         x_ticks=[Tick(across(k), f"{k:,}") for k in _thin(numbers, _MAX_NUMBERS)],
         y_ticks=y_ticks,
         level=heights[len(values)],
-        mark=_find_mark(points, numbers, selection["chosen"][0]),
+        mark=_find_mark(points, numbers, selection["n_clusters"]),
     )
 
 
@@ -137,13 +137,13 @@ def gap_chart(selection: Mapping[str, Any]) -> Chart:
             for power in range(n_powers + 1)
         ],
         level=100 - upwards(level),
-        mark=_find_mark(points, numbers, selection["chosen"][1]),
+        mark=_find_mark(points, numbers, selection["n_outliers"]),
     )
 
 
 def objective_chart(selection: Mapping[str, Any]) -> Chart:
     """Draw the objective by the number of outliers, a curve for each K."""
-    chosen, n_outliers = selection["chosen"]
+    chosen, n_outliers = selection["n_clusters"], selection["n_outliers"]
     curves = {each["n_clusters"]: each["points"] for each in selection["objectives"]}
     numbers = [o for each in curves.values() for o in each["numbers"]]
     # One more, for there may be none.

@@ -147,8 +147,6 @@ class SelectionSummary(TypedDict):
     n_outliers: int
     runner_up: list[int] | None  # clusters and outliers
     reason: str  # in words
-    # Clusters and outliers of the candidate, before small groups were set aside.
-    chosen: list[int]
     told: Points | None  # by clusters; None where their number was given
     told_threshold: float  # should be above it
     gaps: Points | None  # by outliers; without gaps of no width

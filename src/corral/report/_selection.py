@@ -6,7 +6,6 @@ from corral._curves import (
     MIN_TOLD,
     Curve,
     cluster_curve,
-    find_chosen,
     gap_curve,
     outlier_curves,
 )
@@ -39,7 +38,6 @@ def describe_selection(estimator) -> SelectionSummary | None:
         "n_outliers": selection.n_outliers_,
         "runner_up": None if selection.runner_up is None else [*selection.runner_up],
         "reason": selection.reason,
-        "chosen": [*find_chosen(selection)],
         "told": _points(cluster_curve(selection, "told")),
         "told_threshold": MIN_TOLD,
         "gaps": _points(gap_curve(selection)),
@@ -71,7 +69,7 @@ def _beside(selection: Selection) -> list[int]:
     """Return the rows of the chosen candidate and of those that are nearest to it."""
     columns = selection.columns
     clusters, outliers = columns["n_clusters"], columns["n_outliers"]
-    n_clusters, n_outliers = find_chosen(selection)
+    n_clusters, n_outliers = selection.n_clusters_, selection.n_outliers_
     is_near = (outliers == n_outliers) & (
         np.abs(clusters - n_clusters) <= _MORE_CLUSTERS
     )
