@@ -16,10 +16,8 @@ def run_line(line):
     assert result.exit_code == 0, result.output
 
 
-@pytest.mark.parametrize("numbers", [(3, 3), (2, 0), (5, 12)])
-def test_the_command_makes_the_same_files(writer, numbers):
-    # Byte for byte: labels and report.
-    saved = writer.save(*numbers, "mine")
+def check_same_files(saved):
+    """Run the command that was saved; labels and report are the same to the byte."""
     labels, report, script = map(Path, saved["files"])
     before = [labels.read_bytes(), report.read_bytes()]
     labels.unlink()
@@ -28,6 +26,19 @@ def test_the_command_makes_the_same_files(writer, numbers):
     assert line == saved["command"]
     run_line(line)
     assert [labels.read_bytes(), report.read_bytes()] == before
+
+
+@pytest.mark.parametrize("numbers", [(3, 3), (2, 0), (5, 12)])
+def test_the_command_makes_the_same_files(writer, numbers):
+    check_same_files(writer.save(*numbers, "mine"))
+
+
+def test_the_full_fit_is_saved_also_where_views_are_quick(writer, session, monkeypatch):
+    monkeypatch.setattr("corral.explore._session._MAX_SURE_ROWS", 0)
+    assert session.view(4, 9, writer.command)["doubts"] is None
+    saved = writer.save(4, 9, "mine")
+    assert "confidence" in Path(saved["files"][0]).read_text().splitlines()[0]
+    check_same_files(saved)
 
 
 def test_the_command_is_written_as_fit_writes_it(writer, data):

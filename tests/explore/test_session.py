@@ -93,9 +93,9 @@ def test_warnings_are_part_of_the_view(session, monkeypatch):
 
     fuse = session._refit.fuse
 
-    def warn(*numbers):
+    def warn(*numbers, quick):
         warnings.warn("mind the gap", UserWarning, stacklevel=2)
-        return fuse(*numbers)
+        return fuse(*numbers, quick=quick)
 
     monkeypatch.setattr(session._refit, "fuse", warn)
     assert session.view(3, 7, no_command)["warnings"] == ["mind the gap"]
@@ -114,6 +114,31 @@ def test_confidence_and_stability_are_shown_where_they_are_known(session, monkey
         assert row["confidence"] == round(confidence[row["row"]], 4)
     assert [each["stability"] for each in view["clusters"]] == [1.0, 0.5, None]
     assert "all of the rows are nearest to the same cluster" in view["doubts"]
+
+
+def test_views_of_many_rows_leave_out_how_sure_labels_are(session, monkeypatch):
+    # And nothing else.
+    sure = session.view(3, 5, no_command)
+    assert sure["doubts"]
+    session.view(3, 4, no_command)
+    monkeypatch.setattr("corral.explore._session._MAX_SURE_ROWS", 149)
+    quick = session.view(3, 5, no_command)
+    assert quick["doubts"] is None
+    assert {row["confidence"] for row in quick["rows"]} == {None}
+    assert {each["stability"] for each in quick["clusters"]} == {None}
+    for name in ("labels", "nearest_labels", "scores", "objective", "cut", "chart"):
+        assert quick[name] == sure[name]
+    for here, there in zip(quick["rows"], sure["rows"], strict=True):
+        assert here == there | {"confidence": None}
+
+
+def test_a_full_fusion_serves_a_view_but_a_quick_one_no_file(session):
+    quick = session.fuse(2, 6, quick=True)
+    assert session.fuse(2, 6, quick=True) is quick
+    full = session.fuse(2, 6)
+    assert full is not quick
+    assert hasattr(full.estimator, "label_confidence_")
+    assert session.fuse(2, 6, quick=True) is full
 
 
 def test_start_is_what_was_asked_for(session):

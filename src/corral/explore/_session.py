@@ -33,6 +33,10 @@ _MAX_REASON = 200
 # The slider of outliers ends at this part of the rows.
 _MAX_SHARE = 0.5
 
+# With more rows than this, a view does not say how sure labels are: for 100,000 rows
+# that alone takes as long as a slider should take to answer.
+_MAX_SURE_ROWS = 20_000
+
 
 class Fused(NamedTuple):
     """A fusion.
@@ -42,13 +46,21 @@ class Fused(NamedTuple):
     n_clusters, n_outliers : int
     estimator : COR
         Fitted.
+    is_quick : bool
+        Whether how sure labels are was left out.
     warnings : list of str
     """
 
     n_clusters: int
     n_outliers: int
     estimator: Any
+    is_quick: bool
     warnings: list[str]
+
+    def serves(self, n_clusters: int, n_outliers: int, quick: bool) -> bool:
+        """Return whether this is what was asked for, or more."""
+        numbers = (self.n_clusters, self.n_outliers)
+        return numbers == (n_clusters, n_outliers) and (quick or not self.is_quick)
 
 
 class Session:
@@ -141,28 +153,27 @@ class Session:
             "folder": folder,
         }
 
-    def fuse(self, n_clusters: int, n_outliers: int) -> Fused:
+    def fuse(self, n_clusters: int, n_outliers: int, *, quick: bool = False) -> Fused:
         """Fuse the rows into these numbers; the last fusion is kept.
 
         Parameters
         ----------
         n_clusters, n_outliers : int
+        quick : bool, default=False
+            Whether how sure labels are may be left out.
 
         Returns
         -------
         fused : Fused
         """
         last = self._last
-        if last is None or (last.n_clusters, last.n_outliers) != (
-            n_clusters,
-            n_outliers,
-        ):
+        if last is None or not last.serves(n_clusters, n_outliers, quick):
             self._check(n_clusters, n_outliers)
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always")
-                estimator = self._refit.fuse(n_clusters, n_outliers)
+                estimator = self._refit.fuse(n_clusters, n_outliers, quick=quick)
             said = sorted({str(each.message) for each in caught})
-            last = self._last = Fused(n_clusters, n_outliers, estimator, said)
+            last = self._last = Fused(n_clusters, n_outliers, estimator, quick, said)
         return last
 
     def view(
@@ -181,7 +192,8 @@ class Session:
         view : View
         """
         start = time.perf_counter()
-        fused = self.fuse(n_clusters, n_outliers)
+        is_large = self.n_samples > _MAX_SURE_ROWS
+        fused = self.fuse(n_clusters, n_outliers, quick=is_large)
         middle = time.perf_counter()
         estimator = fused.estimator
         outcome = read_outcome(estimator, None, is_training=True)
