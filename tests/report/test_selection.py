@@ -206,8 +206,8 @@ def test_confidences_are_left_out_where_they_are_not_known(estimator, six_rows):
             Doubts(10, 0, 1200, 1),
             "If partitions are drawn again, 0% of the rows are nearest to the same "
             "cluster in 9 of 10 cases or more. Near the cut, 1,200 rows that are kept "
-            "and 1 row that is set aside are judged otherwise in a quarter of the cases "
-            "or more.",
+            "and 1 row that is set aside are judged otherwise in a quarter of the "
+            "cases or more.",
         ),
     ],
     ids=["none", "one", "many"],

@@ -19,7 +19,7 @@ from corral.displays._outcome import find_holder
 _PANEL_SIZE = (4.2, 3.6)
 
 # Names of curves are this far apart, as a share of the height of their axes.
-_NAME_DISTANCE = 0.07
+_NAME_DISTANCE = 0.05
 
 # Narrower gaps are below the picture.
 _MIN_WIDTH = 0.3
