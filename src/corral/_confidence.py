@@ -1,5 +1,6 @@
 """How sure labels are: what becomes of them if the partitions are drawn again."""
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -10,13 +11,14 @@ from corral._outliers import costliest
 from corral._position import look_up_codes
 from corral._threads import Threads
 
-# Partitions tell much the same, so that this many of them are drawn, however many there
-# are; chosen on generated data, where confidences of 0.9 should be right nine times out
-# of ten (decision 9).
-_N_DRAWN = 8
+# Partitions tell much the same, so that few of them are drawn, however many there are:
+# so many for labels, in turn, and for outliers. Chosen on generated data, where
+# confidences of 0.9 should be right nine times out of ten (decision 9).
+_LABEL_DRAWS = (1, 2, 2)
+_OUTLIER_DRAWS = (4,)
 
-# Codes are handled in blocks of about so many costs.
-_BLOCK_COSTS = 2**19
+# Codes are handled in blocks of so many, whose costs fit the cache.
+_BLOCK_CODES = 2**12
 
 # Rows that can be among the o costliest if partitions are drawn again: those that are
 # among so many times o, and so many more.
@@ -54,10 +56,10 @@ def measure_confidence(
 ) -> Confidence:
     r"""Draw partitions again and see which labels change.
 
-    In a resample, partition i counts as often as it is drawn, :math:`w_i` times in m
-    draws, so a row costs :math:`\sum_i w_i c_{ik}` in cluster k, with
-    :math:`c_{ik}` what partition i costs in the fit. Its distances, which are no
-    partition's own, count :math:`m / r` times. Centres stay as they are.
+    A resample is m partitions, drawn with replacement. A row costs
+    :math:`\sum_i c_{ik}` in cluster k, added up over these, with :math:`c_{ik}` what
+    partition i costs in the fit. Its distances, which are no partition's own, count
+    :math:`m / r` times. Centres stay as they are.
 
     Parameters
     ----------
@@ -77,14 +79,22 @@ def measure_confidence(
     -------
     confidence : Confidence
     """
+    costs = _Costs(codes, table, rarity, threads)
+    agreement = costs.compare_labels(
+        fusion.code_labels, _draw(codes, _LABEL_DRAWS, n_resamples, rng)
+    )
+    outlier = costs.set_aside_again(
+        fusion, position, _draw(codes, _OUTLIER_DRAWS, n_resamples, rng)
+    )
+    return Confidence(outlier, agreement.shares[codes.inverse], agreement.stability)
+
+
+def _draw(
+    codes: Codes, sizes: tuple[int, ...], n_resamples: int, rng: np.random.Generator
+) -> list[np.ndarray]:
+    """Return the partitions of each resample; their numbers take turns."""
     n_partitions = codes.rows.shape[1]
-    chances = np.full(n_partitions, 1 / n_partitions)
-    draws = rng.multinomial(_N_DRAWN, chances, size=n_resamples)
-    resamples = _Resamples(codes, table, rarity, draws.T.astype(np.float64), threads)
-    agreement = resamples.compare_labels(fusion.code_labels)
-    outlier = resamples.set_aside_again(fusion, position)
-    label = agreement.shares[codes.inverse]
-    return Confidence(outlier, label, agreement.stability)
+    return [rng.integers(n_partitions, size=m) for m in np.resize(sizes, n_resamples)]
 
 
 class _Agreement(NamedTuple):
@@ -92,47 +102,52 @@ class _Agreement(NamedTuple):
     stability: np.ndarray
 
 
-class _Resamples(NamedTuple):
-    """Costs of codes in all resamples.
+class _Costs(NamedTuple):
+    """Costs of codes in resamples.
 
-    Costs are whole multiples of a step and draws are whole numbers, so that sums are
-    exact: they depend on no order, and so on no block and no machine.
+    Costs are whole multiples of a step, so that their sums are exact: they depend on no
+    order, and so on no block and no machine.
     """
 
     codes: Codes
     table: np.ndarray
     rarity: np.ndarray
-    draws: np.ndarray
     threads: Threads
 
-    def compare_labels(self, code_labels: np.ndarray) -> _Agreement:
+    def compare_labels(
+        self, code_labels: np.ndarray, resamples: list[np.ndarray]
+    ) -> _Agreement:
         """Return how often the nearest cluster of each code is the same."""
         n_codes, n_clusters = len(self.codes.rows), self.table.shape[1]
-        n_resamples = self.draws.shape[1]
-        shares = np.empty(n_codes)
-        counts = self.codes.counts.astype(np.float64)
+        shares = np.zeros(n_codes)
 
         def work(here: slice) -> np.ndarray:
-            nearest = self._cost(self.codes.rows[here], self.table).argmin(axis=0)
-            labels = code_labels[here]
-            is_same = nearest == labels[:, None]
-            shares[here] = is_same.mean(axis=1)
-            # Rows of each cluster that stay, and rows that it has, per resample.
-            sizes = np.zeros((2, n_clusters, n_resamples))
-            for k in range(n_clusters):
-                is_here = nearest == k
-                sizes[1, k] = counts[here] @ is_here
-                sizes[0, k] = counts[here] @ (is_here & is_same)
+            # How many rows of each cluster stay, and how many it has, per resample.
+            sizes = np.empty((len(resamples), 2, n_clusters))
+            labels, counts = code_labels[here], self.codes.counts[here]
+            costs = self._cost(self.codes.rows[here], self.table, resamples)
+            for number, each in enumerate(costs):
+                nearest = each.argmin(axis=1)
+                is_same = nearest == labels
+                shares[here] += is_same
+                sizes[number] = [
+                    np.bincount(labels, counts * is_same, minlength=n_clusters),
+                    np.bincount(nearest, counts, minlength=n_clusters),
+                ]
             return sizes
 
-        sums = sum(self.threads.map(work, self._blocks()))
-        own = np.bincount(code_labels, counts, minlength=n_clusters)[:, None]
-        union = own + sums[1] - sums[0]
-        jaccard = np.divide(sums[0], union, out=np.ones_like(union), where=union > 0)
-        return _Agreement(shares, jaccard.mean(axis=1))
+        sizes = sum(self.threads.map(work, _split(n_codes)))
+        stay, have = np.moveaxis(sizes, 1, 0)
+        own = np.bincount(code_labels, self.codes.counts, minlength=n_clusters)
+        union = own + have - stay
+        jaccard = np.divide(stay, union, out=np.ones_like(stay), where=union > 0)
+        return _Agreement(shares / len(resamples), jaccard.mean(axis=0))
 
     def set_aside_again(
-        self, fusion: Fusion, position: np.ndarray | None
+        self,
+        fusion: Fusion,
+        position: np.ndarray | None,
+        resamples: list[np.ndarray],
     ) -> np.ndarray:
         """Return how often each row is among the costliest."""
         codes, n_outliers = self.codes, len(fusion.outliers)
@@ -149,34 +164,42 @@ class _Resamples(NamedTuple):
         n_rows = min(_CANDIDATE_RATIO * n_outliers + _MORE_CANDIDATES, n_samples)
         rows = costliest(costs, n_rows)
         present, places = np.unique(codes.inverse[rows], return_inverse=True)
-        again = self._cost_of_outliers(codes.rows[present])[places]
+        strange = self._cost_strange(codes.rows[present], resamples)
         # Each draw is one of as many partitions as there are.
-        again += (distances[rows] * (_N_DRAWN / len(self.draws)))[:, None]
+        distances = distances[rows] / codes.rows.shape[1]
         kth = n_rows - n_outliers
-        threshold = np.partition(again, kth, axis=0)[kth]
-        shares[rows] = (again >= threshold).mean(axis=1)
-        return shares
+        for partitions, each in zip(resamples, strange, strict=True):
+            again = each[places] + len(partitions) * distances
+            shares[rows] += again >= np.partition(again, kth)[kth]
+        return shares / len(resamples)
 
-    def _cost_of_outliers(self, rows: np.ndarray) -> np.ndarray:
-        """Return the costs of codes, with how rare they are."""
-        again = np.empty((len(rows), self.draws.shape[1]))
+    def _cost_strange(
+        self, rows: np.ndarray, resamples: list[np.ndarray]
+    ) -> np.ndarray:
+        """Return the costs of codes with how rare they are, a row per resample."""
+        strange = np.empty((len(resamples), len(rows)))
         table = self.table + self.rarity[:, None]
 
         def work(here: slice) -> None:
-            again[here] = self._cost(rows[here], table).min(axis=0)
+            for number, each in enumerate(self._cost(rows[here], table, resamples)):
+                strange[number, here] = each.min(axis=1)
 
-        for _ in self.threads.map(work, self._blocks(len(rows))):
+        for _ in self.threads.map(work, _split(len(rows))):
             pass
-        return again
+        return strange
 
-    def _cost(self, rows: np.ndarray, table: np.ndarray) -> np.ndarray:
-        """Return costs of shape (n_clusters, n_rows, n_resamples)."""
-        slots = rows + self.codes.book.offsets.astype(np.int32)
-        costs = [np.take(column, slots) @ self.draws for column in table.T]
-        return np.stack(costs)
+    def _cost(
+        self, rows: np.ndarray, table: np.ndarray, resamples: list[np.ndarray]
+    ) -> Iterator[np.ndarray]:
+        """Yield costs of shape (n_rows, n_clusters), resample by resample."""
+        slots = rows.T + self.codes.book.offsets.astype(np.int32)[:, None]
+        for partitions in resamples:
+            costs = table[slots[partitions[0]]]
+            for partition in partitions[1:]:
+                costs += table[slots[partition]]
+            yield costs
 
-    def _blocks(self, n_codes: int | None = None) -> list[slice]:
-        n_codes = len(self.codes.rows) if n_codes is None else n_codes
-        width = self.codes.rows.shape[1] * max(self.table.shape[1], 1)
-        step = max(_BLOCK_COSTS // width, 1)
-        return [slice(start, start + step) for start in range(0, n_codes, step)]
+
+def _split(n_codes: int) -> list[slice]:
+    starts = range(0, n_codes, _BLOCK_CODES)
+    return [slice(start, start + _BLOCK_CODES) for start in starts]

@@ -18,7 +18,7 @@ from corral._threads import Threads
 
 # Restarts come to rest on so many samples: all do a few iterations, the best goes on,
 # and the last iterations are on all samples.
-_SAMPLES = 2**12
+_SAMPLES = 3000
 _SWEEP_ITERATIONS = 3
 _FINISHING_ITERATIONS = 2
 
