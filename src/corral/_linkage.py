@@ -134,6 +134,7 @@ class Forest:
         self, codes: Codes, weights: np.ndarray, rng: np.random.Generator
     ) -> None:
         self._codes = codes
+        self._totals = weights
         self._weights = _thin_out(weights, 1, rng)
         self._present = np.flatnonzero(self._weights)
         # What a code weighs in the trees for each sample that it stands for.
@@ -166,6 +167,8 @@ class Forest:
         trees : Trees
         """
         weights = np.maximum(self._weights - strange * self._ratios, 0)
+        # Of a code that is strange as a whole, rounding must leave nothing.
+        weights[strange >= self._totals] = 0
         if np.count_nonzero(weights) < n_clusters:
             weights = self._weights
         key = weights.tobytes()
