@@ -59,6 +59,9 @@ _CURVE_CLUSTERS = 2
 _CURVE_SHARES = (0.0, 0.02, 0.05, 0.1, 0.15, 0.2, 0.25)
 _MAX_GAPS = 400
 
+# Clusters that are told apart to more than this are simply told apart.
+_ENTIRELY = 0.995
+
 _COLUMNS = (
     "n_clusters",
     "n_outliers",
@@ -86,11 +89,14 @@ class Limits(NamedTuple):
         sure to be there, and the widest gap counts, however wide.
     min_cluster_share : float
         A group with less than this part of the mean size of a cluster is outliers.
+    why_fixed : str
+        Why there is but one number of clusters, if there is.
     """
 
     clusters: tuple[int, int]
     outliers: tuple[int, int]
     min_cluster_share: float = 0.15
+    why_fixed: str = "that was asked for"
 
 
 def choose_numbers(
@@ -603,15 +609,19 @@ class _Choice:
         is_parted = answer.n_clusters < answer.n_cut
         chosen = _count(answer.n_cut, "group" if is_parted else "cluster")
         if answer.how == "asked":
-            return f"{chosen}, because that was asked for."
+            return f"{chosen}, because {search.limits.why_fixed}."
         if answer.how == "crowd":
             return "No two groups can be told apart: all rows are one crowd."
         told = search.told(answer.n_asked)
-        subject = self._explain_trimming(search) + f"ny two of {chosen}"
-        words = f"{subject} are told apart to {told[answer.n_cut]:.0%} or more"
+        words = self._explain_trimming(search) + f"ny two of {chosen} are told apart"
+        if told[answer.n_cut] < _ENTIRELY:
+            words += f" to {told[answer.n_cut]:.0%} or more"
         if answer.how == "touching":
             empty = search.candidates(answer.n_asked)[answer.n_cut].borders.empty
-            return f"{words}, and borders are emptier than {empty:.0%} of their rows."
+            return (
+                f"{words}; where they meet, rows lie at emptier places than "
+                f"{empty:.0%} of the others."
+            )
         after = [share for more, share in told.items() if more > answer.n_cut]
         if max(after, default=0) <= 0:
             return f"{words}, and of more, some would be empty."
@@ -633,8 +643,8 @@ class _Choice:
             verb = "is" if width > gaps.threshold else "would be"
             return (
                 f"Below the {_count(self.n_beyond, 'strangest row')} is a gap "
-                f"{width:.3g} times as wide as expected; {gaps.threshold:.0f} {verb} a "
-                "sign of outliers."
+                f"{width:,.0f} times as wide as expected; {gaps.threshold:.0f} {verb} "
+                "a sign of outliers."
             )
         if self.how == "asked":
             words = _count(self.n_outliers, "row")

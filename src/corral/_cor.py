@@ -872,7 +872,10 @@ class COR(
         else:
             outliers = (self._count_outliers(n_samples, 1),) * 2
         most = max(min(self.k_max, (n_samples - outliers[0]) // _CHOSEN_ROWS), 1)
-        clusters = (1, most) if self._chooses_clusters else (self.n_clusters,) * 2
+        limits = Limits((self.n_clusters,) * 2, outliers)
+        if self._chooses_clusters:
+            why = "there are too few rows for more"
+            limits = Limits((1, most), outliers, why_fixed=why)
         # Rows without weight are labelled in the end but do not count.
         codes, position = encoded.codes, encoded.position
         if weights is not None and not weights.all():
@@ -883,7 +886,7 @@ class COR(
             codes,
             position,
             self._separating(encoded.partitioner),
-            Limits(clusters, outliers),
+            limits,
             streams.choice,
             threads,
         )

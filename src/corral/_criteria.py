@@ -9,7 +9,7 @@ from scipy.special import gammaln
 from corral._codes import Codes
 
 # Two clusters should be told apart to this share at least.
-_MIN_TOLD = 0.88
+MIN_TOLD = 0.88
 
 # One cluster more has to lose so much of it to be clearly too many. Long shapes lose it
 # little by little, as hardly a cell lies across a cut; there the relative loss decides,
@@ -298,7 +298,7 @@ def rank_clusters(told: dict[int, float]) -> Ranking:
         for k in numbers
     }
     # The largest number is there for comparison, unless nothing else is.
-    able = [k for k in numbers[:-1] if told[k] >= _MIN_TOLD] or numbers[:1]
+    able = [k for k in numbers[:-1] if told[k] >= MIN_TOLD] or numbers[:1]
     losses = {k: told[k] - after[k] for k in able}
     is_clear = max(losses.values()) >= _CLEAR_LOSS
     if not is_clear:

@@ -4,7 +4,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from corral._criteria import _MIN_TOLD
 from corral._selection import Selection
 
 # Clusters are told apart if a larger share of the question which is which is answered.

@@ -22,6 +22,9 @@ _SAMPLES = 3000
 _SWEEP_ITERATIONS = 3
 _FINISHING_ITERATIONS = 2
 
+# Trees are grown without numbers of strange samples that are apart by this factor.
+_STEP = 1.25
+
 # One-hot rows of codes that are used again and again may have so many slots.
 _KEPT_SLOTS = 2**24
 
@@ -31,8 +34,8 @@ class Fuser:
 
     All that is drawn or grown is the same for all numbers: the samples that restarts
     come to rest on, and the codes of the trees. Trees are grown without the codes of
-    strange samples, as many as outliers, rounded up to a power of two of all, so that
-    few trees serve all numbers.
+    strange samples, as many as outliers, rounded up a little, so that few trees serve
+    all numbers.
 
     Parameters
     ----------
@@ -84,14 +87,13 @@ class Fuser:
         return best.to_fusion(problem.codes)
 
     def grow_trees(self) -> None:
-        """Grow the trees for all numbers of outliers, to have them at hand."""
-        n_outliers = len(self._problem.codes.inverse) // 2
-        self._set_numbers(1, 0)
-        self._find_trees()
-        while n_outliers:
-            self._set_numbers(1, n_outliers)
-            self._find_trees()
-            n_outliers //= 2
+        """Grow the trees for all numbers of outliers, to have them at hand.
+
+        May run beside the other methods.
+        """
+        n_samples = len(self._sample.codes.inverse)
+        for n_outliers in [0, *_list_steps(n_samples)]:
+            self._find_trees(n_outliers, 1)
 
     def use_threads(self, threads: Threads) -> None:
         """Go on with other threads, because the ones before have ended."""
@@ -106,7 +108,8 @@ class Fuser:
         fusions = {}
         for n_clusters in numbers:
             self._set_numbers(n_clusters, n_outliers)
-            if n_clusters <= len(self._find_trees().present):
+            n_aside = self._sample.settings.n_outliers
+            if n_clusters <= len(self._find_trees(n_aside, n_clusters).present):
                 best = self._solve_best([Restart(each) for each in self._list_starts()])
                 fusions[n_clusters] = best.to_fusion(self._sample.codes)
         return fusions
@@ -131,7 +134,8 @@ class Fuser:
     def _list_starts(self) -> list[np.ndarray]:
         """Return the centres to start from, no start twice."""
         settings = self._sample.settings
-        starts = self._find_trees().list_starts(settings.n_clusters, settings.n_init)
+        trees = self._find_trees(settings.n_outliers, settings.n_clusters)
+        starts = trees.list_starts(settings.n_clusters, settings.n_init)
         return [self._sample.means(each.__getitem__) for each in _drop_equal(starts)]
 
     def _solve_best(self, restarts: list[Restart]) -> Restart:
@@ -140,20 +144,19 @@ class Fuser:
         best = sample.choose(sample.solve(restarts, _SWEEP_ITERATIONS))
         return sample.solve([best])[0]
 
-    def _find_trees(self) -> Trees:
-        sample = self._sample
-        n_samples = len(sample.codes.inverse)
-        n_outliers = _round_up(sample.settings.n_outliers, n_samples)
-        strange = sample.weigh_strange(n_outliers)
-        return self._forest.find_trees(strange, sample.settings.n_clusters)
+    def _find_trees(self, n_outliers: int, n_clusters: int) -> Trees:
+        """Return the trees without so many samples, rounded up."""
+        steps = _list_steps(len(self._sample.codes.inverse))
+        rounded = steps[np.searchsorted(steps, n_outliers)] if n_outliers else 0
+        strange = self._sample.weigh_strange(int(rounded))
+        return self._forest.find_trees(strange, n_clusters)
 
 
-def _round_up(n: int, n_all: int) -> int:
-    """Return the next larger of n_all, n_all / 2, n_all / 4 and so on; 0 for 0."""
-    rounded = n_all if n else 0
-    while n and rounded // 2 >= n:
-        rounded //= 2
-    return rounded
+def _list_steps(n_samples: int) -> np.ndarray:
+    """Return the numbers of strange samples that trees are grown without."""
+    n_steps = int(np.ceil(np.log(n_samples) / np.log(_STEP))) + 1
+    steps = np.ceil(_STEP ** np.arange(n_steps)).astype(np.intp)
+    return np.unique(np.minimum(steps, n_samples))
 
 
 def _drop_equal(starts: list[np.ndarray]) -> list[np.ndarray]:

@@ -49,8 +49,6 @@ class Refit:
             self._fuser = self.chosen._make_fuser(
                 self._encoded, None, streams, threads, keeps_more=True
             )
-            if self._fuser is not None:
-                self._fuser.grow_trees()
         self._finish(self.chosen)
 
     def fuse(self, n_clusters: int, n_outliers: int, *, quick: bool = False) -> COR:
@@ -78,6 +76,14 @@ class Refit:
         model.selection_ = None
         model.n_clusters_, model.n_outliers_ = n_clusters, n_outliers
         return self._finish(model)
+
+    def grow_trees(self) -> None:
+        """Do ahead what a first fusion with other outliers would have to wait for.
+
+        May run in another thread beside :meth:`fuse`.
+        """
+        if self._fuser is not None:
+            self._fuser.grow_trees()
 
     def _finish(self, model: COR) -> COR:
         with use_threads(model.n_jobs) as threads:

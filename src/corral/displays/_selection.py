@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
+from corral._criteria import MIN_TOLD
 from corral._curves import (
-    MIN_TOLD,
     Curve,
     cluster_curve,
     gap_curve,

@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from corral._criteria import MIN_TOLD
 from corral._curves import (
-    MIN_TOLD,
     Curve,
     cluster_curve,
     gap_curve,
