@@ -6,9 +6,6 @@ import numpy as np
 
 from corral._selection import Selection
 
-# Clusters are told apart if a larger share of the question which is which is answered.
-MIN_TOLD = _MIN_TOLD
-
 
 class Curve(NamedTuple):
     """Values of a criterion.

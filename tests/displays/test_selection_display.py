@@ -9,7 +9,7 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import NotFittedError
 
 from corral import COR, CORDetector
-from corral._curves import MIN_TOLD
+from corral._criteria import MIN_TOLD
 from corral._selection import Selection
 from corral.displays import SelectionDisplay
 
