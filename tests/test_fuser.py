@@ -7,7 +7,7 @@ from scipy.cluster.hierarchy import linkage
 from corral import _fuser, _linkage
 from corral._codes import CodeBook, Codes
 from corral._divergences import BernoulliKL, CodeLength
-from corral._fuser import Fuser, _round_up
+from corral._fuser import Fuser, _list_steps
 from corral._fusion import FusionSettings, Restart
 from corral._linkage import N_STARTS, Forest, grow_trees
 from corral._threads import use_threads
@@ -166,31 +166,19 @@ def test_many_codes_are_thinned_out_and_strange_ones_are_not_among_them(monkeypa
     assert (present % 2 == 1).all()
 
 
-@pytest.mark.parametrize(
-    ("n", "rounded"),
-    [
-        (0, 0),
-        (1, 1),
-        (6, 6),
-        (7, 12),
-        (12, 12),
-        (13, 25),
-        (26, 50),
-        (51, 100),
-        (100, 100),
-    ],
-)
-def test_numbers_are_rounded_up_to_a_half_of_a_half(n, rounded):
-    # 100, 50, 25, 12, 6, 3, 1.
-    assert _round_up(n, 100) == rounded
+def test_steps_by_hand():
+    # Powers of 1.25, rounded up: 1, 1.25, 1.56, 1.95, 2.44, 3.05, 3.81, 4.77, ...
+    assert _list_steps(10).tolist() == [1, 2, 3, 4, 5, 6, 8, 10]
 
 
-@pytest.mark.parametrize("n_all", [1, 2, 7, 64, 1000])
-def test_few_numbers_serve_all(n_all):
-    rounded = [_round_up(n, n_all) for n in range(n_all + 1)]
-    assert (np.array(rounded) >= np.arange(n_all + 1)).all()
-    assert rounded == sorted(rounded)
-    assert len(set(rounded)) <= np.log2(n_all) + 2
+@pytest.mark.parametrize("n_samples", [1, 2, 7, 64, 1000])
+def test_few_steps_reach_from_one_to_all(n_samples):
+    steps = _list_steps(n_samples)
+    assert (steps[0], steps[-1]) == (1, n_samples)
+    assert (np.diff(steps) > 0).all()
+    # Rounding up adds a quarter, and what makes the number whole.
+    assert (steps[1:] <= np.ceil(1.25 * steps[:-1])).all()
+    assert len(steps) <= 4 * np.log2(n_samples) + 1
 
 
 NUMBERS = [(3, 5), (1, 0), (4, 40), (2, 0), (6, 13), (4, 5), (3, 6)]

@@ -143,12 +143,14 @@ class COR(
     ----------
     n_clusters : int or "auto", default="auto"
         Number of clusters. "auto" chooses the largest number, up to ``k_max``, for
-        which any two clusters can be told apart; ``selection_`` says why.
+        which any two clusters can be told apart or have a valley between them;
+        ``selection_`` says why.
 
     n_outliers : int or "auto", default="auto"
         Number of rows to set aside. Zero gives plain consensus clustering. "auto" sets
         aside the rows above the widest gap between the strangest rows, if it is wider
-        than chance makes it, and none otherwise.
+        than chance makes it, or else as many as lie farther out of their clusters than
+        the tails of these reach, and none if there are no such rows.
 
     contamination : float, default=None
         Share of the rows to set aside, in place of ``n_outliers``.
@@ -885,7 +887,7 @@ class COR(
         self.selection_ = choose_numbers(
             codes,
             position,
-            self._separating(encoded.partitioner),
+            self._telling(encoded.partitioner),
             limits,
             streams.choice,
             threads,
@@ -1069,9 +1071,13 @@ class COR(
         return fusion
 
     def _separating(self, partitioner: Partitioner) -> range:
-        """Return the partitions that tell how well clusters are separated."""
+        """Return the partitions by which restarts are compared, if not by objective."""
         if self.divergence == "holoentropy":
             return range(0)
+        return self._telling(partitioner)
+
+    def _telling(self, partitioner: Partitioner) -> range:
+        """Return the partitions that tell how well clusters are separated."""
         n_runs, n_fine = self._n_runs(partitioner), self._n_fine(partitioner)
         if n_fine:
             return range(n_runs - n_fine, n_runs)

@@ -72,6 +72,7 @@ class Refit:
         )
         if quick:
             model.set_params(n_resamples=0)
+        model._validate_params()
         model._check_numbers(self._features.n_samples)
         model.selection_ = None
         model.n_clusters_, model.n_outliers_ = n_clusters, n_outliers
