@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterable
 from typing import NamedTuple
 
+import numpy as np
 from joblib import Parallel, delayed
 
 import corral
@@ -16,6 +17,10 @@ from benchmarks.choice._cases import (
     Case,
     make_case,
 )
+
+# Where single criteria draw the line, as rules for the worst pair or the whole.
+LEVELS = {"told": 0.88, "border": 0.55, "stability": 0.9}
+_GAP = "the widest gap of position, if it is a sign"
 
 
 class Outcome(NamedTuple):
@@ -28,6 +33,8 @@ class Outcome(NamedTuple):
     n_outliers: int
     chosen_clusters: int
     chosen_outliers: int
+    # What single criteria would choose.
+    alone: dict[str, int]
     seconds: float
 
     @property
@@ -54,8 +61,32 @@ def judge(case: Case) -> Outcome:
         case.n_outliers,
         found.n_clusters_,
         found.n_outliers_,
+        choose_alone(found),
         time.perf_counter() - start,
     )
+
+
+def choose_alone(found: corral.Selection) -> dict[str, int]:
+    """Choose a number of clusters by each criterion, and of outliers by the gap.
+
+    Clusters are judged with the number of outliers that was chosen.
+    """
+    columns = found.columns
+    here = columns["n_outliers"] == found.n_outliers_
+    numbers = columns["n_clusters"][here]
+    values = {
+        name: columns[name][here]
+        for name in ("told", "border", "description_length", "stability")
+    }
+    lengths = values.pop("description_length")
+    alone = {"description length, the least": int(numbers[np.nanargmin(lengths)])}
+    for name, value in values.items():
+        level = LEVELS[name]
+        able = numbers[(value >= level) & (numbers > 1)]
+        alone[f"{name}, the largest K with {level}"] = int(able.max(initial=1))
+    is_sign = found.gap_widths > found.gap_threshold
+    widest = found.gap_numbers[found.gap_widths.argmax()] if is_sign.any() else 0
+    return alone | {_GAP: int(widest)}
 
 
 def format_table(outcomes: list[Outcome]) -> str:
@@ -76,6 +107,26 @@ def format_table(outcomes: list[Outcome]) -> str:
             f"| {_share(d <= 1 for d in off)} | {near} "
             f"| {sum(clean)} of {len(clean)} |"
         )
+    return "\n".join(lines)
+
+
+def format_alone(outcomes: list[Outcome]) -> str:
+    """Return how often single criteria are right, as Markdown tables."""
+    lines = ["| K by one criterion | exact | within 1 |", "|---|---|---|"]
+    names = [name for name in outcomes[0].alone if name != _GAP]
+    for name in names:
+        off = [abs(each.alone[name] - each.n_clusters) for each in outcomes]
+        exact, within = _share(d == 0 for d in off), _share(d <= 1 for d in off)
+        lines.append(f"| {name} | {exact} | {within} |")
+    gaps = [each._replace(chosen_outliers=each.alone[_GAP]) for each in outcomes]
+    clean = [each.chosen_outliers == 0 for each in gaps if each.is_clean]
+    lines += [
+        "",
+        "| o by one criterion | near | clean: none claimed |",
+        "|---|---|---|",
+        f"| {_GAP} | {_share(each.is_near for each in gaps)} "
+        f"| {sum(clean)} of {len(clean)} |",
+    ]
     return "\n".join(lines)
 
 
@@ -100,6 +151,7 @@ def main() -> None:
     chosen = seeds[::11] if arguments.quick else seeds
     outcomes = Parallel(n_jobs=arguments.processes)(map(delayed(_run), chosen))
     print(format_table(outcomes))
+    print(f"\n{format_alone(outcomes)}")
     print(f"{sum(each.seconds for each in outcomes):.0f} s", file=sys.stderr)
     for each in outcomes:
         if each.chosen_clusters != each.n_clusters or not each.is_near:

@@ -26,9 +26,11 @@ def select(
     """Choose the number of clusters and of outliers.
 
     Partitions are made once. The number of outliers is where the gap between the
-    costs of rows' positions is widest, if it is wider than chance makes it. The
+    costs of rows' positions is widest, if it is wider than chance makes it; without
+    such a gap, as many as lie farther out of their clusters than tails reach. The
     number of clusters is the largest for which the fine partitions can tell any two
-    clusters apart: one cluster more cuts through a crowd.
+    clusters apart, or for which the border of any two is emptier than their inside:
+    one cluster more cuts through a crowd.
 
     Parameters
     ----------

@@ -116,6 +116,7 @@ async def _serve(
             while not server.started and not running.done():
                 await asyncio.sleep(0.01)
             on_ready(f"http://{_HOST}:{port}/{token}/")
+            threading.Thread(target=session.prepare, daemon=True).start()
             await running
             worker.end()
     finally:

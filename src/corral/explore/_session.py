@@ -153,6 +153,13 @@ class Session:
             "folder": folder,
         }
 
+    def prepare(self) -> None:
+        """Do ahead what the first moves of a slider would have to wait for.
+
+        May run in another thread beside the other methods.
+        """
+        self._refit.grow_trees()
+
     def fuse(self, n_clusters: int, n_outliers: int, *, quick: bool = False) -> Fused:
         """Fuse the rows into these numbers; the last fusion is kept.
 
