@@ -1,11 +1,16 @@
 """Choosing the number of clusters and of outliers."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from sklearn.cluster import KMeans
 
 import corral
 from corral import COR, select
+from corral._choice import Limits, _Answer, _Choice
+from corral._criteria import Borders
+from corral._tails import Gaps
 from corral.datasets import (
     make_blobs_with_outliers,
     make_moons_with_noise,
@@ -162,6 +167,162 @@ def test_wrong_limits_are_refused(blobs, arguments, words):
         select(blobs, **arguments)
 
 
+def draw_in_noise(n_clusters, seed, n_samples=600):
+    """Return round clusters in the plane, and 15 % noise all over the box."""
+    rng = np.random.default_rng(seed)
+    n_noise = int(0.15 * n_samples)
+    centers = np.array([[0, 0], [8, 0], [4, 7]])[:n_clusters]
+    X = centers[rng.integers(n_clusters, size=n_samples - n_noise)]
+    X = X + rng.normal(size=X.shape)
+    noise = rng.uniform(X.min(axis=0) - 3, X.max(axis=0) + 3, (n_noise, 2))
+    return np.concatenate([X, noise])
+
+
+@pytest.mark.parametrize("n_clusters", [2, 3])
+def test_clusters_in_noise_are_found(n_clusters):
+    found = [
+        select(draw_in_noise(n_clusters, seed), k_max=6, random_state=seed)
+        for seed in range(3)
+    ]
+    assert sum(each.n_clusters_ == n_clusters for each in found) >= 2
+    # Noise lies far out or among the rows of a cluster; what lies far out is counted.
+    assert np.median([each.n_outliers_ for each in found]) == pytest.approx(90, rel=0.6)
+
+
+@pytest.mark.parametrize("seed_of_rows", [0, 4])
+def test_clusters_that_touch_are_two(seed_of_rows):
+    rng = np.random.default_rng(seed_of_rows)
+    X = rng.normal(size=(2000, 2))
+    X[1000:, 0] += 3.5
+    found = select(X, k_max=6, random_state=seed_of_rows)
+    assert found.n_clusters_ == 2
+    assert found.n_outliers_ <= 40
+    # They are seen without the rows between them, or by the valley there.
+    assert "at the emptiest places" in found.reason or "they meet" in found.reason
+
+
+@pytest.mark.parametrize("n_features", [2, 10])
+def test_one_crowd_is_one(n_features):
+    X = np.random.default_rng(0).normal(size=(400, n_features))
+    found = select(X, k_max=6, random_state=0)
+    assert (found.n_clusters_, found.n_outliers_) == (1, 0)
+    assert found.reason.startswith("No two groups can be told apart: all rows are one")
+    assert "No gap between the strangest rows is a sign of outliers" in found.reason
+
+
+def explain(
+    how="told",
+    outliers="none",
+    *,
+    n_asked=0,
+    n_small=0,
+    told=0.97,
+    n_searched=1000,
+    **choice,
+):
+    """Return the reason for a choice among 1,000 rows, without any rows."""
+    n_cut, n_clusters = 3, 3 - bool(n_small)
+    answer = _Answer(n_asked, n_asked + n_small, n_cut, n_clusters, how, [], True)
+    gaps = Gaps(np.where(np.arange(101) == 40, 123.4, 2.5), 10.2)
+    borders = SimpleNamespace(borders=Borders(0.61, 4.0))
+    search = SimpleNamespace(
+        limits=Limits((1, 10), (0, 100)),
+        n_samples=1000,
+        n_searched=n_searched,
+        told=lambda o: {n_asked: {1: 1.0, n_cut: told, n_cut + 1: 0.55}}[o],
+        candidates=lambda o: {n_asked: {n_cut: borders}}[o],
+    )
+    choice = {"how": outliers, "n_outliers": 0} | choice
+    return _Choice(answer, **choice).explain(gaps, search)
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        ({"how": "asked"}, "3 clusters, because that was asked for. "),
+        ({"how": "crowd"}, "No two groups can be told apart: all rows are one crowd. "),
+        (
+            {"how": "told"},
+            "Any two of 3 clusters are told apart to 97% or more, while of more, two "
+            "would be told apart to 55% only. ",
+        ),
+        (
+            {"how": "told", "told": 0.999},
+            "Any two of 3 clusters are told apart, while of more, two ",
+        ),
+        (
+            {"how": "touching"},
+            "Any two of 3 clusters are told apart to 97% or more; where they meet, "
+            "rows lie at emptier places than 61% of the others. ",
+        ),
+        (
+            {"how": "told", "n_asked": 100},
+            "Without the 10% of the rows at the emptiest places, any two of 3 clusters "
+            "are told apart to 97% or more, while ",
+        ),
+        (
+            {"how": "touching", "n_asked": 250},
+            "Without the 25% of the rows at the emptiest places, any two of 3 clusters "
+            "are told apart to 97% or more; where they meet, ",
+        ),
+        (
+            {"how": "told", "n_small": 1},
+            "Any two of 3 groups are told apart to 97% or more, while ",
+        ),
+    ],
+)
+def test_reason_says_why_there_are_so_many_clusters(asked, words):
+    assert explain(**asked).startswith(words)
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        (
+            {},
+            " No gap between the strangest rows is a sign of outliers: the widest is "
+            "123.4 times as wide as expected, and 10 would be a sign.",
+        ),
+        (
+            {"outliers": "gap", "n_outliers": 40, "n_beyond": 40},
+            " Below the 40 strangest rows is a gap 123 times as wide as expected; 10 "
+            "is a sign of outliers.",
+        ),
+        # Outliers were sure to be there, and no gap is wide.
+        (
+            {"outliers": "gap", "n_outliers": 1, "n_beyond": 1},
+            " Below the 1 strangest row is a gap 2 times as wide as expected; 10 would "
+            "be a sign of outliers.",
+        ),
+        (
+            {"outliers": "excess", "n_outliers": 70},
+            " 70 rows more lie far out of their clusters than the tails of these have.",
+        ),
+        (
+            {"outliers": "asked", "n_outliers": 70},
+            " 70 rows set aside, because that was asked for.",
+        ),
+        (
+            {"n_small": 8, "n_outliers": 8},
+            " would be a sign. 8 rows in groups too small for a cluster count as "
+            "outliers.",
+        ),
+        ({"runner_up": (1, 5)}, " The runner-up is 1 cluster and 5 outliers."),
+        (
+            {"n_searched": 300},
+            " Clusters were searched in 300 random rows of 1,000, gaps in all.",
+        ),
+    ],
+)
+def test_reason_says_why_there_are_so_many_outliers(asked, words):
+    assert explain(**asked).endswith(words)
+
+
+def test_numbers_are_chosen_with_any_divergence(blobs):
+    model = COR(divergence="holoentropy", random_state=0).fit(blobs)
+    assert (model.n_clusters_, model.n_outliers_) == (4, 12)
+
+
 def test_select_is_public():
     assert corral.select is select
     assert "select" in corral.__all__
@@ -191,7 +352,7 @@ def test_one_number_can_be_given_and_the_other_chosen(blobs):
 
 def test_a_given_number_of_outliers_is_never_changed(blobs):
     for n_outliers in (0, 7, 20):
-        model = COR(n_outliers=n_outliers, random_state=0).fit(blobs)
+        model = COR(n_outliers=n_outliers, k_max=6, random_state=0).fit(blobs)
         assert model.n_outliers_ == n_outliers == (model.labels_ == -1).sum()
 
 
