@@ -1,5 +1,6 @@
 """How many clusters, how many outliers, and why."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -102,7 +103,7 @@ class Limits(NamedTuple):
 def choose_numbers(
     codes: Codes,
     position: np.ndarray | None,
-    partitions: range,
+    partitions: Sequence[int],
     limits: Limits,
     rng: np.random.Generator,
     threads: Threads,
@@ -116,7 +117,7 @@ def choose_numbers(
     position : ndarray of shape (n_samples,) or None
         What it costs where each row lies. If None, how rare its labels are takes its
         place.
-    partitions : range
+    partitions : sequence of int
         The fine ones, which tell clusters apart.
     limits : Limits
     rng : numpy Generator
@@ -229,7 +230,7 @@ class _Search:
 
     codes: Codes
     position: np.ndarray
-    partitions: range
+    partitions: Sequence[int]
     limits: Limits
     n_samples: int
     rng: np.random.Generator
@@ -241,7 +242,7 @@ class _Search:
         cls,
         codes: Codes,
         position: np.ndarray,
-        partitions: range,
+        partitions: Sequence[int],
         limits: Limits,
         rng: np.random.Generator,
         threads: Threads,
@@ -468,9 +469,8 @@ class _Search:
         """Return labels of some rows by some partitions, -1 for outliers."""
         codes = _take_partitions(self.codes.take(rows), columns)
         fine = np.flatnonzero(np.isin(columns, self.partitions))
-        separating = range(fine[0], fine[-1] + 1) if len(fine) else range(0)
         fuser = _make_fuser(
-            codes, self.position[rows], separating, self.rng, self.threads
+            codes, self.position[rows], fine.tolist(), self.rng, self.threads
         )
         n_aside = round(n_outliers * len(rows) / self.n_samples)
         fusions = fuser.sweep(self._numbers, n_aside)
@@ -484,7 +484,7 @@ class _Search:
 def _make_fuser(
     codes: Codes,
     position: np.ndarray,
-    partitions: range,
+    partitions: Sequence[int],
     rng: np.random.Generator,
     threads: Threads,
 ) -> Fuser:

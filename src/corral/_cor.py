@@ -3,6 +3,7 @@
 import logging
 import math
 import warnings
+from collections.abc import Sequence
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import ClassVar, NamedTuple
@@ -887,7 +888,7 @@ class COR(
         self.selection_ = choose_numbers(
             codes,
             position,
-            self._telling(encoded.partitioner),
+            self._choosing(encoded.partitioner),
             limits,
             streams.choice,
             threads,
@@ -1082,6 +1083,18 @@ class COR(
         if n_fine:
             return range(n_runs - n_fine, n_runs)
         return range(len(partitioner.book.n_labels))
+
+    def _choosing(self, partitioner: Partitioner) -> Sequence[int]:
+        """Return the partitions by which numbers are chosen.
+
+        Where cells are missing, some runs see a part of the features only, and tell
+        apart only what differs there.
+        """
+        telling, runs = self._telling(partitioner), partitioner.runs
+        if runs is None:
+            return telling
+        n_runs = self._n_runs(partitioner)
+        return [j for j in telling if j >= n_runs or runs.see_all[j]] or telling
 
     def _set_results(self, encoded: EncodedRows, fusion: Fusion) -> None:
         """Stage 4: from codes to rows, and all fitted attributes but the centres."""

@@ -1,5 +1,6 @@
 """Criteria for numbers of clusters: pairs told apart, empty borders, short codes."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -67,7 +68,7 @@ def compare_pairs(
     code_labels: np.ndarray,
     kept: np.ndarray,
     n_clusters: int,
-    partitions: range,
+    partitions: Sequence[int],
 ) -> Pairs:
     r"""Measure how well the fine partitions tell two clusters apart.
 
@@ -87,7 +88,7 @@ def compare_pairs(
     kept : ndarray of shape (n_codes,)
         How many rows of each code were kept.
     n_clusters : int
-    partitions : range
+    partitions : sequence of int
         The fine ones.
 
     Returns
@@ -197,7 +198,7 @@ def describe_length(
     code_labels: np.ndarray,
     kept: np.ndarray,
     n_clusters: int,
-    partitions: range,
+    partitions: Sequence[int],
 ) -> float:
     r"""Return the mean length of the description of a row, in nats.
 
@@ -220,7 +221,7 @@ def describe_length(
     kept : ndarray of shape (n_codes,)
         How many rows of each code were kept.
     n_clusters : int
-    partitions : range
+    partitions : sequence of int
         The fine ones.
 
     Returns

@@ -1,6 +1,6 @@
 """Stage 3: K-means-- on codes, setting aside the samples that fit nowhere."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -74,7 +74,7 @@ class FusionSettings:
     max_iter: int
     # If there are any, restarts are compared by how well these partitions tell the
     # clusters apart, and not by their objective.
-    separating: range = range(0)
+    separating: Sequence[int] = ()
 
 
 def fuse_codes(

@@ -98,7 +98,7 @@ def select(
         return choose_numbers(
             encoded.codes,
             encoded.position,
-            model._separating(encoded.partitioner),
+            model._choosing(encoded.partitioner),
             limits,
             streams.choice,
             threads,
