@@ -1,5 +1,7 @@
 """Fits whose numbers change: each is the fit from the beginning."""
 
+import threading
+
 import numpy as np
 import pytest
 
@@ -132,13 +134,20 @@ def test_a_fit_stays_as_it_is_when_others_follow():
 
 
 def test_trees_that_are_grown_ahead_change_nothing():
+    # Also while fusions go on.
     X = make_blobs()
-    numbers = [(3, 8), (2, 50), (4, 0)]
-    refit = Refit(COR(n_partitions=20, k_max=4, random_state=0), X)
-    before = [refit.fuse(*each) for each in numbers]
-    refit.grow_trees()
-    for each, model in zip(numbers, before, strict=True):
-        assert_same_fit(refit.fuse(*each), model, X)
+    numbers = [(3, 8), (2, 50), (4, 0), (3, 90), (5, 20)]
+    settings = COR(n_partitions=20, k_max=4, random_state=0)
+    alone, ahead = Refit(settings, X), Refit(settings, X)
+    grower = threading.Thread(target=ahead.grow_trees)
+    grower.start()
+    beside = [ahead.fuse(*each) for each in numbers]
+    grower.join()
+    after = [ahead.fuse(*each) for each in numbers]
+    for each, one, other in zip(numbers, beside, after, strict=True):
+        expected = alone.fuse(*each)
+        assert_same_fit(one, expected, X)
+        assert_same_fit(other, expected, X)
 
 
 def test_threads_change_nothing():
