@@ -141,13 +141,23 @@ def test_a_full_fusion_serves_a_view_but_a_quick_one_no_file(session):
     assert session.fuse(2, 6, quick=True) is full
 
 
+def test_what_is_done_ahead_changes_no_view(session):
+    def see():
+        views = [session.view(*each, no_command) for each in [(2, 31), (4, 60)]]
+        return [view | {"seconds": None} for view in views]
+
+    before = see()
+    session.prepare()
+    assert see() == before
+
+
 def test_start_is_what_was_asked_for(session):
     opening = session.open(source="data.csv", name="data", folder="here")
     assert opening["start"] == opening["chosen"] == list(session.chosen)
     assert opening["max_outliers"] == 75
     assert opening["max_clusters"] >= 12
     assert opening["dropped"]["same"].startswith("every row has the same value")
-    estimator = COR(7, n_outliers=90, n_partitions=10, random_state=0)
+    estimator = COR(7, n_outliers=90, n_partitions=30, random_state=0)
     model = TableModel(estimator, id_column="name")
     other = Session(session.table, model).open(source="", name="", folder="")
     assert other["start"] == [7, 90]
