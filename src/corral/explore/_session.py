@@ -34,7 +34,7 @@ _MAX_REASON = 200
 _MAX_SHARE = 0.5
 
 # With more rows than this, a view does not say how sure labels are: for 100,000 rows
-# that alone takes as long as a slider should take to answer.
+# that would nearly double the time of a fusion.
 _MAX_SURE_ROWS = 20_000
 
 
