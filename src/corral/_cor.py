@@ -64,6 +64,9 @@ _N_RANDOM_STARTS = 10
 # No more clusters are chosen than leave so many rows for each on average.
 _CHOSEN_ROWS = 5
 
+# Fewer partitions that see all features are too few to choose by.
+_MIN_CHOOSING = 10
+
 _AUTO = StrOptions({"auto"})
 
 # Attributes that not every fit has.
@@ -1094,7 +1097,8 @@ class COR(
         if runs is None:
             return telling
         n_runs = self._n_runs(partitioner)
-        return [j for j in telling if j >= n_runs or runs.see_all[j]] or telling
+        able = [j for j in telling if j >= n_runs or runs.see_all[j]]
+        return able if len(able) >= _MIN_CHOOSING else telling
 
     def _set_results(self, encoded: EncodedRows, fusion: Fusion) -> None:
         """Stage 4: from codes to rows, and all fitted attributes but the centres."""

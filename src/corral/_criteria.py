@@ -212,7 +212,7 @@ def describe_length(
         + o \rho \, \overline{\log K_i} + \log \binom{n}{o} \right)
 
     L is the length of a list of labels under a Dirichlet-multinomial with half a row
-    added to each label, which also pays for the shares that it learns.
+    added to each label and to any other, which also pays for the shares that it learns.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
 """Stage 3 for many numbers: what is drawn and grown once serves them all."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -86,14 +86,12 @@ class Fuser:
             best = problem.finish(best, _FINISHING_ITERATIONS)
         return best.to_fusion(problem.codes)
 
-    def grow_trees(self) -> None:
-        """Grow the trees for all numbers of outliers, to have them at hand.
-
-        May run beside the other methods.
-        """
+    def grow_trees(self) -> Iterator[None]:
+        """Grow the trees for all numbers of outliers, one with each step."""
         n_samples = len(self._sample.codes.inverse)
         for n_outliers in [0, *_list_steps(n_samples)]:
             self._find_trees(n_outliers, 1)
+            yield
 
     def use_threads(self, threads: Threads) -> None:
         """Go on with other threads, because the ones before have ended."""

@@ -1,6 +1,7 @@
 """A fit whose numbers of clusters and outliers can be changed in little time."""
 
 import copy
+from collections.abc import Iterator
 
 import numpy as np
 from sklearn.base import clone
@@ -78,13 +79,10 @@ class Refit:
         model.n_clusters_, model.n_outliers_ = n_clusters, n_outliers
         return self._finish(model)
 
-    def grow_trees(self) -> None:
-        """Do ahead what a first fusion with other outliers would have to wait for.
-
-        May run in another thread beside :meth:`fuse`.
-        """
+    def prepare(self) -> Iterator[None]:
+        """Do ahead what fusions would have to wait for, a little with each step."""
         if self._fuser is not None:
-            self._fuser.grow_trees()
+            yield from self._fuser.grow_trees()
 
     def _finish(self, model: COR) -> COR:
         with use_threads(model.n_jobs) as threads:

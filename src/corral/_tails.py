@@ -23,6 +23,10 @@ _HEAVY_TAIL = 0.2
 _EXCESS_DEVIATIONS = 3.0
 _EXCESS_ROWS = 2
 
+# They are counted where they are most certain, less so many standard deviations;
+# with none, the chance that a tail has is counted, too.
+_COUNT_DEVIATIONS = 2.0
+
 # The number of outliers and the tail of the others depend on each other; they settle in
 # a few rounds.
 _MAX_ROUNDS = 8
@@ -184,8 +188,8 @@ def count_excess(costs: np.ndarray, max_outliers: int) -> int:
     with :math:`\mu` from their quartiles. With N(x) rows beyond x and
     :math:`E(x) = m S(x)` of m rows expected there, they are a sign of outliers if
     :math:`N - E > 3 \sqrt{E} + 2` somewhere, for the heaviest tail that clean clusters
-    have, :math:`\xi = 0.2`. Their number is then the largest :math:`N - E` for an
-    exponential tail, :math:`\xi = 0`.
+    have, :math:`\xi = 0.2`. Their number is then :math:`N - E` where
+    :math:`N - E - 2 \sqrt{E}` is largest, for an exponential tail, :math:`\xi = 0`.
 
     Parameters
     ----------
@@ -203,7 +207,7 @@ def count_excess(costs: np.ndarray, max_outliers: int) -> int:
         descending, max_outliers, _HEAVY_TAIL, _EXCESS_DEVIATIONS, _EXCESS_ROWS
     ):
         return 0
-    return _settle_excess(descending, max_outliers, 0.0, 0.0, 0)
+    return _settle_excess(descending, max_outliers, 0.0, _COUNT_DEVIATIONS, 0)
 
 
 def _settle_excess(

@@ -147,7 +147,7 @@ def test_what_is_done_ahead_changes_no_view(session):
         return [view | {"seconds": None} for view in views]
 
     before = see()
-    session.prepare()
+    list(session.prepare())
     assert see() == before
 
 

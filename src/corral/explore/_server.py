@@ -23,6 +23,9 @@ _HOST = "127.0.0.1"
 # Far more than a few pages need.
 _MAX_CONNECTIONS = 100
 
+# What comes after the last step of a preparation.
+_END = object()
+
 # Seconds that an answer which is under way may take at the end.
 _FAREWELL = 2
 
@@ -116,12 +119,20 @@ async def _serve(
             while not server.started and not running.done():
                 await asyncio.sleep(0.01)
             on_ready(f"http://{_HOST}:{port}/{token}/")
-            threading.Thread(target=session.prepare, daemon=True).start()
+            preparing = asyncio.create_task(_prepare(session, worker))
             await running
+            preparing.cancel()
             worker.end()
     finally:
         taken.close()
     return cause[0]
+
+
+async def _prepare(session: Session, worker: Worker) -> None:
+    """Prepare the session, step by step; whatever is asked meanwhile comes between."""
+    steps = session.prepare()
+    while await worker.run(lambda: next(steps, _END)) is not _END:
+        pass
 
 
 class _Server(uvicorn.Server):

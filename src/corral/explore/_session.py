@@ -2,7 +2,7 @@
 
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -153,12 +153,15 @@ class Session:
             "folder": folder,
         }
 
-    def prepare(self) -> None:
+    def prepare(self) -> Iterator[None]:
         """Do ahead what the first moves of a slider would have to wait for.
 
-        May run in another thread beside the other methods.
+        Yields
+        ------
+        None
+            After a tenth of a second or so, so that moves can come between.
         """
-        self._refit.grow_trees()
+        yield from self._refit.prepare()
 
     def fuse(self, n_clusters: int, n_outliers: int, *, quick: bool = False) -> Fused:
         """Fuse the rows into these numbers; the last fusion is kept.
