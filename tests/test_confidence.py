@@ -35,7 +35,8 @@ def slow_agreement(slots, nearest, table, resamples):
     same, jaccard = np.zeros(len(slots)), np.zeros(n_clusters)
     for partitions in resamples:
         costs = np.array([slow_costs(row, partitions, table) for row in slots])
-        again = costs.argmin(axis=1)
+        own = costs[np.arange(len(slots)), nearest]
+        again = np.where(own <= costs.min(axis=1), nearest, costs.argmin(axis=1))
         same += again == nearest
         for k in range(n_clusters):
             before, after = set(*np.where(nearest == k)), set(*np.where(again == k))
@@ -54,7 +55,11 @@ def slow_outliers(slots, table, rarity, distances, n_outliers, resamples):
             cost = slow_costs(row, partitions, table).min()
             rare = sum(rarity[row[partition]] for partition in partitions)
             scores.append(cost + rare + len(partitions) * distance / n_partitions)
-        outlier += np.array(scores) >= sorted(scores)[-n_outliers]
+        cut = sorted(scores)[-n_outliers]
+        n_above, n_tied = sum(x > cut for x in scores), scores.count(cut)
+        # Rows that tie share the places that are left.
+        share = (n_outliers - n_above) / n_tied
+        outlier += [1 if x > cut else share if x == cut else 0 for x in scores]
     return outlier / len(resamples)
 
 
@@ -266,3 +271,25 @@ def test_rows_without_any_label_have_shares():
         model = COR(2, n_outliers=1, random_state=0).fit(X)
     for name in SURE:
         assert np.isfinite(getattr(model, name)).all()
+
+
+def test_rows_without_a_label_are_as_sure_in_any_cluster():
+    # Three far blobs; a cell is missing in every third row.
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1, 2], 60)
+    X = 30 * np.eye(3)[y] + rng.normal(size=(180, 3))
+    X[::3, 0] = np.nan
+    model = COR(3, n_outliers=0, random_state=0).fit(X)
+    gone = np.isnan(X[:, 0])
+    means = [model.label_confidence_[gone & (y == k)].mean() for k in range(3)]
+    assert min(means) > 0.85
+    assert model.cluster_stability_.min() > 0.85
+
+
+def test_rows_that_tie_share_the_places_of_outliers():
+    model = COR(1, n_outliers=3, random_state=0).fit(np.ones((50, 2)))
+    np.testing.assert_allclose(model.outlier_confidence_, 3 / 50)
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.normal(k, 0.1, (40, 2)) for k in (0, 9)])
+    paper = COR.paper(2, n_outliers=5, random_state=0).fit(X)
+    assert paper.outlier_confidence_.sum() == pytest.approx(5)

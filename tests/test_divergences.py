@@ -6,7 +6,7 @@ import pytest
 from corral import COR
 from corral._codes import CodeBook
 from corral._divergences import _CLUSTER_WEIGHT, COST_STEP, CodeLength, raise_to_floor
-from corral._fusion import FusionSettings, _Problem, _Restart
+from corral._fusion import FusionSettings, Problem, Restart
 from corral._threads import use_threads
 from tests.slow_twins import one_hot
 from tests.test_codes import encode_matrix
@@ -108,13 +108,13 @@ def test_objective_never_rises(eps, with_offsets, seed):
     offsets = rng.exponential(size=150) if with_offsets else None
     settings = FusionSettings(3, 12, "random-codes", 1, 1)
     with use_threads(1) as threads:
-        problem = _Problem(
+        problem = Problem(
             encode_matrix(labels), CodeLength(eps), settings, threads, None, offsets
         )
-        restart = _Restart(problem.draw_start(np.random.default_rng(seed)))
+        restart = Restart(problem.draw_start(np.random.default_rng(seed)))
         before = np.inf
         for _ in range(8):
-            step = _Restart(restart.centers)
+            step = Restart(restart.centers)
             step.shares = restart.shares
             problem.solve([step])
             assert step.objective <= before + 1e-9
@@ -129,9 +129,9 @@ def test_fusion_on_codes_is_fusion_on_rows(seed):
     settings = FusionSettings(2, 5, "random-codes", 1, 100)
     codes = encode_matrix(labels)
     with use_threads(1) as threads:
-        problem = _Problem(codes, CodeLength(0.01), settings, threads, None, None)
+        problem = Problem(codes, CodeLength(0.01), settings, threads, None, None)
         [restart] = problem.solve(
-            [_Restart(problem.draw_start(np.random.default_rng(seed)))]
+            [Restart(problem.draw_start(np.random.default_rng(seed)))]
         )
     fusion = restart.to_fusion(codes)
     found = labels_of(fusion, codes)

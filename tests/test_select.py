@@ -158,7 +158,10 @@ def test_few_rows_are_no_error():
     [
         ({"k_range": (3, 2)}, r"k_range=\(3, 2\) should be two whole numbers"),
         ({"k_max": 0}, "k_max=0 should be a whole number, 1 or more"),
-        ({"o_range": (0, 300)}, r"o_range=\(0, 300\) should be .* n_samples=300"),
+        ({"k_range": 3}, "k_range=3 should be two whole numbers"),
+        ({"k_range": (2, 301)}, r"k_range=\(2, 301\) should be .* from 1 to 300"),
+        ({"o_range": (0, 300)}, r"o_range=\(0, 300\) should be .* from 0 to 299"),
+        ({"min_cluster_share": "a"}, "min_cluster_share='a' should be at least 0"),
         ({"contamination_max": 1.0}, "contamination_max=1.0 should be at least 0"),
     ],
 )
@@ -281,7 +284,7 @@ def test_reason_says_why_there_are_so_many_clusters(asked, words):
         (
             {},
             " No gap between the strangest rows is a sign of outliers: the widest is "
-            "123.4 times as wide as expected, and 10 would be a sign.",
+            "123 times as wide as expected, and 10 would be a sign.",
         ),
         (
             {"outliers": "gap", "n_outliers": 40, "n_beyond": 40},
@@ -291,12 +294,12 @@ def test_reason_says_why_there_are_so_many_clusters(asked, words):
         # Outliers were sure to be there, and no gap is wide.
         (
             {"outliers": "gap", "n_outliers": 1, "n_beyond": 1},
-            " Below the 1 strangest row is a gap 2 times as wide as expected; 10 would "
+            " Below the strangest row is a gap 2 times as wide as expected; 10 would "
             "be a sign of outliers.",
         ),
         (
             {"outliers": "excess", "n_outliers": 70},
-            " 70 rows more lie far out of their clusters than the tails of these have.",
+            " 70 rows more lie far out of the clusters than the tails of these have.",
         ),
         (
             {"outliers": "asked", "n_outliers": 70},
@@ -363,11 +366,58 @@ def test_limits_of_the_choice_are_kept_to(blobs):
 
 
 def test_rows_without_weight_do_not_count_in_the_choice(blobs):
+    plain = COR(random_state=0).fit(blobs)
     far = blobs[:5] + 1000
     model = COR(random_state=0).fit(
         np.concatenate([blobs, far]), sample_weight=np.repeat([1.0, 0.0], [300, 5])
     )
-    assert (model.n_clusters_, model.n_outliers_) == (4, 12)
+    assert (model.n_clusters_, model.selection_.n_outliers_) == (4, 12)
+    # They are as strange as outliers, and do not take the places of these.
+    np.testing.assert_array_equal(model.labels_[:300] == -1, plain.labels_ == -1)
+    assert (model.labels_[300:] == -1).all()
+    assert model.n_outliers_ == 17
+
+
+def test_more_clusters_than_codes_are_refused_in_words():
+    words = "Only 1 distinct codes were found for n_clusters=3. Raise n_partitions"
+    with pytest.raises(ValueError, match=words):
+        COR(3, random_state=0).fit(np.ones((50, 3)))
+    with pytest.raises(ValueError, match=words):
+        select(np.ones((50, 3)), k_range=(3, 5), random_state=0)
+
+
+def test_few_rows_have_few_clusters():
+    assert select(np.arange(8.0)[:, None], random_state=0).n_clusters_ == 1
+
+
+def test_nearly_all_rows_can_be_set_aside(blobs):
+    model = COR(n_outliers=298, n_partitions=20, random_state=0).fit(blobs)
+    assert (model.labels_ == -1).sum() == 298
+    model = COR(n_outliers=60, random_state=0).fit(
+        blobs, sample_weight=np.repeat([1.0, 0.0], [20, 280])
+    )
+    assert (model.labels_ == -1).sum() == 60
+
+
+def test_a_limit_that_stops_the_search_is_named(blobs):
+    found = select(blobs, k_max=3, random_state=0)
+    assert "a larger limit than 3 may find them" in found.reason
+    assert "k_max is 1" in COR(k_max=1, random_state=0).fit(blobs).selection_.reason
+
+
+def test_runs_that_see_a_part_of_the_features_do_not_hide_clusters():
+    # Three groups differ in three columns; two more hold noise, and cells are missing.
+    rng = np.random.default_rng(0)
+    X = np.concatenate(
+        [8 * np.eye(3, 5)[k] + rng.normal(size=(50, 5)) for k in range(3)]
+    )
+    X[rng.random(X.shape) < 0.01] = np.nan
+    assert COR(random_state=0).fit(X).n_clusters_ == 3
+
+
+def test_paper_can_choose_its_number_of_clusters(blobs):
+    model = COR.paper("auto", n_outliers=12, random_state=0).fit(blobs)
+    assert model.n_clusters_ == 4
 
 
 def test_numbers_are_chosen_from_labels_alone(blobs):

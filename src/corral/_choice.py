@@ -11,6 +11,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from corral._codes import CodeBook, Codes, one_hot_rows
 from corral._criteria import (
+    MIN_TOLD,
     Borders,
     Pairs,
     compare_pairs,
@@ -36,6 +37,9 @@ _SEARCH_EPS = 0.01
 
 # Stability is measured on so many of these rows.
 _STABILITY_ROWS = 600
+
+# No more clusters are chosen than leave so many rows for each on average.
+_CHOSEN_ROWS = 5
 
 # So many more clusters than asked for are tried, because the last number can only be
 # judged by what comes after it.
@@ -100,6 +104,11 @@ class Limits(NamedTuple):
     why_fixed: str = "that was asked for"
 
 
+def limit_clusters(k_max: int, n_samples: int) -> tuple[int, int]:
+    """Return from which to which number of clusters to choose by default."""
+    return 1, max(min(k_max, n_samples // _CHOSEN_ROWS), 1)
+
+
 def choose_numbers(
     codes: Codes,
     position: np.ndarray | None,
@@ -138,8 +147,8 @@ def choose_numbers(
     if not best.is_told:
         best = search.look_closer(best)
     choice = _count_outliers(best, gaps, search)
-    others = [each for each in answers if each.n_outliers != choice.n_outliers]
-    choice = replace(choice, runner_up=_find_runner_up(best, others, choice))
+    others = [each for each in answers if each is not best]
+    choice = replace(choice, runner_up=_find_runner_up(best, others, choice, search))
     return Selection(
         choice.n_clusters,
         choice.n_outliers,
@@ -193,7 +202,7 @@ class _Answer:
         Without small groups.
     how : str
         "told" apart, "touching" with empty borders, one "crowd", or "asked" for.
-    numbers : list of int
+    numbers : sequence of int
         The numbers of clusters that come into question, the best first.
     is_clear : bool
         Whether one cluster more than the best is clearly too many.
@@ -204,7 +213,7 @@ class _Answer:
     n_cut: int
     n_clusters: int
     how: str
-    numbers: list[int]
+    numbers: Sequence[int]
     is_clear: bool
 
     @property
@@ -291,10 +300,10 @@ class _Search:
         numbers = [k for k in ranking.numbers if smallest <= k <= largest]
         if not numbers or numbers[0] == 1:
             first = numbers[0] if numbers else smallest
-            return self._part_small(
+            return self.part_small(
                 n_outliers, first, "crowd", numbers, ranking.is_clear
             )
-        return self._part_small(
+        return self.part_small(
             n_outliers, numbers[0], "told", numbers, ranking.is_clear
         )
 
@@ -306,7 +315,7 @@ class _Search:
         counts first.
         """
         most = self.limits.outliers[1]
-        trimmed = [round(share * self.n_samples) for share in _TRIMMED_SHARES]
+        trimmed = [int(share * self.n_samples) for share in _TRIMMED_SHARES]
         trimmed = [o for o in trimmed if answer.n_asked < o <= max(most, trimmed[0])]
         for n_outliers in trimmed:
             found = self.answer(n_outliers)
@@ -328,15 +337,15 @@ class _Search:
         number = find_touching(self.told(n_outliers), borders)
         if number is None:
             return None
-        return self._part_small(n_outliers, number, "touching", [number], True)
+        return self.part_small(n_outliers, number, "touching", [number])
 
-    def _part_small(
+    def part_small(
         self,
         n_outliers: int,
         n_cut: int,
-        how: str,
-        numbers: list[int],
-        is_clear: bool,
+        how: str = "told",
+        numbers: Sequence[int] = (),
+        is_clear: bool = True,
     ) -> _Answer:
         """Return the answer, in which groups too small for a cluster are outliers."""
         candidate = self.candidates(n_outliers).get(n_cut)
@@ -346,8 +355,8 @@ class _Search:
             is_large = sizes >= self.limits.min_cluster_share * sizes.mean()
             # Where fewer clusters were refused, small groups are welcome as clusters.
             n_clusters = max(int(is_large.sum()), self.limits.clusters[0])
-            if n_clusters < n_cut:
-                n_small = self.scale_up(sizes[~is_large].sum())
+            smallest = np.sort(sizes)[: n_cut - n_clusters]
+            n_small = self.scale_up(smallest.sum())
         # Where no more outliers are wanted, they are clusters after all.
         if n_outliers + n_small > self.limits.outliers[1]:
             n_clusters, n_small = n_cut, 0
@@ -404,7 +413,7 @@ class _Search:
             labels = candidate.fusion.code_labels[self.codes.inverse]
         costs = standardize_costs(self.position, labels)
         most = self.scale_down(self.limits.outliers[1])
-        return self.scale_up(count_excess(costs, most))
+        return min(self.scale_up(count_excess(costs, most)), self.limits.outliers[1])
 
     def list_candidates(self, choice: "_Choice", gaps: Gaps) -> dict[str, np.ndarray]:
         """Return the columns of the table of candidates."""
@@ -430,8 +439,11 @@ class _Search:
             (k, o, *[np.nan] * 4, _width(gaps, o), objective, np.nan, np.nan, False)
             for (k, o), objective in self._follow_outliers(choice).items()
         ]
-        columns = map(np.array, zip(*sorted(rows, key=_by_outliers), strict=True))
-        return dict(zip(_COLUMNS, columns, strict=True))
+        rows.sort(key=_by_outliers)
+        return {
+            name: np.array([row[place] for row in rows])
+            for place, name in enumerate(_COLUMNS)
+        }
 
     def _follow_outliers(self, choice: "_Choice") -> dict[tuple[int, int], float]:
         """Return objectives for numbers of outliers that were not tried."""
@@ -473,6 +485,7 @@ class _Search:
             codes, self.position[rows], fine.tolist(), self.rng, self.threads
         )
         n_aside = round(n_outliers * len(rows) / self.n_samples)
+        n_aside = min(n_aside, len(rows) - 1)
         fusions = fuser.sweep(self._numbers, n_aside)
         labels = {}
         for k, fusion in fusions.items():
@@ -547,13 +560,16 @@ def _count_outliers(best: _Answer, gaps: Gaps, search: _Search) -> "_Choice":
 
 
 def _find_runner_up(
-    best: _Answer, others: list[_Answer], choice: "_Choice"
+    best: _Answer, others: list[_Answer], choice: "_Choice", search: _Search
 ) -> tuple[int, int] | None:
     """Return the second best pair of numbers, if there is one."""
-    if others:
-        return others[0].n_clusters, others[0].n_outliers
-    more = [k for k in best.numbers if k not in (best.n_cut, choice.n_clusters)]
-    return (more[0], choice.n_outliers) if more else None
+    others += [
+        replace(search.part_small(best.n_asked, k), n_outliers=choice.n_outliers)
+        for k in best.numbers
+    ]
+    pairs = [(each.n_clusters, each.n_outliers) for each in others]
+    chosen = choice.n_clusters, choice.n_outliers
+    return next((pair for pair in pairs if pair != chosen), None)
 
 
 @dataclass(frozen=True)
@@ -611,7 +627,10 @@ class _Choice:
         if answer.how == "asked":
             return f"{chosen}, because {search.limits.why_fixed}."
         if answer.how == "crowd":
-            return "No two groups can be told apart: all rows are one crowd."
+            crowd = "No two groups can be told apart: all rows are one crowd"
+            least = search.limits.clusters[0]
+            asked = f", and {least} is the smallest number asked for"
+            return f"{crowd}{asked if least > 1 else ''}."
         told = search.told(answer.n_asked)
         words = self._explain_trimming(search) + f"ny two of {chosen} are told apart"
         if told[answer.n_cut] < _ENTIRELY:
@@ -622,12 +641,20 @@ class _Choice:
                 f"{words}; where they meet, rows lie at emptier places than "
                 f"{empty:.0%} of the others."
             )
-        after = [share for more, share in told.items() if more > answer.n_cut]
-        if max(after, default=0) <= 0:
-            return f"{words}, and of more, some would be empty."
-        return (
-            f"{words}, while of more, two would be told apart to {max(after):.0%} only."
-        )
+        return f"{words}, {self._explain_more(told, search)}."
+
+    def _explain_more(self, told: dict[int, float], search: _Search) -> str:
+        """Say what is against more clusters."""
+        n_cut, largest = self.answer.n_cut, search.limits.clusters[1]
+        after = max((told[more] for more in told if more > n_cut), default=0.0)
+        if after <= 0:
+            return "and of more, some would be empty"
+        share = f"two would be told apart to {after:.0%}"
+        if after < MIN_TOLD:
+            return f"while of more, {share} only"
+        if n_cut == largest:
+            return f"and of more, {share}: a larger limit than {largest} may find them"
+        return f"while of more, two would be told apart less well, to {after:.0%}"
 
     def _explain_trimming(self, search: _Search) -> str:
         """Say what was left out to see clusters, and begin the subject."""
@@ -637,31 +664,39 @@ class _Choice:
         return f"Without the {share:.0%} of the rows at the emptiest places, a"
 
     def _explain_outliers(self, gaps: Gaps) -> str:
+        n_outliers = self.n_outliers
         if self.how == "gap":
             width = gaps.widths[self.n_beyond]
             # Where outliers are sure to be there, any gap will do.
             verb = "is" if width > gaps.threshold else "would be"
+            rows = _count(self.n_beyond, "strangest row").removeprefix("1 ")
             return (
-                f"Below the {_count(self.n_beyond, 'strangest row')} is a gap "
-                f"{width:,.0f} times as wide as expected; {gaps.threshold:.0f} {verb} "
-                "a sign of outliers."
+                f"Below the {rows} is a gap {_times(width)} as wide as expected; "
+                f"{gaps.threshold:.3g} {verb} a sign of outliers."
             )
         if self.how == "asked":
-            words = _count(self.n_outliers, "row")
+            if not n_outliers:
+                return "No row may be set aside."
+            words = _count(n_outliers, "row")
             return f"{words} set aside, because that was asked for."
         if self.how == "excess":
+            verb = "lies" if n_outliers == 1 else "lie"
             return (
-                f"{_count(self.n_outliers, 'row')} more lie far out of their clusters "
-                "than the tails of these have."
+                f"{_count(n_outliers, 'row')} more {verb} far out of the clusters than "
+                "the tails of these have."
             )
         widest = gaps.widths.max(initial=0)
         if widest <= 0:
-            return "No outliers: there are no gaps between the strangest rows."
+            return "There are no gaps between the strangest rows."
         return (
             "No gap between the strangest rows is a sign of outliers: the widest is "
-            f"{widest:.1f} times as wide as expected, and {gaps.threshold:.0f} would "
-            "be a sign."
+            f"{_times(widest)} as wide as expected, and {gaps.threshold:.3g} would be "
+            "a sign."
         )
+
+
+def _times(width: float) -> str:
+    return f"{width:,.0f} times" if width >= 100 else f"{width:.3g} times"
 
 
 def _count(number: int, noun: str) -> str:

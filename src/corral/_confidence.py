@@ -126,9 +126,11 @@ class _Costs(NamedTuple):
             sizes = np.empty((len(resamples), 2, n_clusters))
             labels, counts = code_labels[here], self.codes.counts[here]
             costs = self._cost(self.codes.rows[here], self.table, resamples)
+            rows = np.arange(len(labels))
             for number, each in enumerate(costs):
-                nearest = each.argmin(axis=1)
-                is_same = nearest == labels
+                # Where others are as near, as without any label, a row stays.
+                is_same = each[rows, labels] <= each.min(axis=1)
+                nearest = np.where(is_same, labels, each.argmin(axis=1))
                 shares[here] += is_same
                 sizes[number] = [
                     np.bincount(labels, counts * is_same, minlength=n_clusters),
@@ -164,25 +166,22 @@ class _Costs(NamedTuple):
         n_rows = min(_CANDIDATE_RATIO * n_outliers + _MORE_CANDIDATES, n_samples)
         rows = costliest(costs, n_rows)
         present, places = np.unique(codes.inverse[rows], return_inverse=True)
-        strange = self._cost_strange(codes.rows[present], resamples)
         # Each draw is one of as many partitions as there are.
         distances = distances[rows] / codes.rows.shape[1]
-        kth = n_rows - n_outliers
-        for partitions, each in zip(resamples, strange, strict=True):
-            again = each[places] + len(partitions) * distances
-            shares[rows] += again >= np.partition(again, kth)[kth]
+        for partitions in resamples:
+            again = self._cost_strange(codes.rows[present], partitions)[places]
+            again += len(partitions) * distances
+            shares[rows] += _share_places(again, n_outliers)
         return shares / len(resamples)
 
-    def _cost_strange(
-        self, rows: np.ndarray, resamples: list[np.ndarray]
-    ) -> np.ndarray:
-        """Return the costs of codes with how rare they are, a row per resample."""
-        strange = np.empty((len(resamples), len(rows)))
+    def _cost_strange(self, rows: np.ndarray, partitions: np.ndarray) -> np.ndarray:
+        """Return the costs of codes in a resample, with how rare they are."""
+        strange = np.empty(len(rows))
         table = self.table + self.rarity[:, None]
 
         def work(here: slice) -> None:
-            for number, each in enumerate(self._cost(rows[here], table, resamples)):
-                strange[number, here] = each.min(axis=1)
+            (costs,) = self._cost(rows[here], table, [partitions])
+            strange[here] = costs.min(axis=1)
 
         for _ in self.threads.map(work, _split(len(rows))):
             pass
@@ -192,12 +191,20 @@ class _Costs(NamedTuple):
         self, rows: np.ndarray, table: np.ndarray, resamples: list[np.ndarray]
     ) -> Iterator[np.ndarray]:
         """Yield costs of shape (n_rows, n_clusters), resample by resample."""
-        slots = rows.T + self.codes.book.offsets.astype(np.int32)[:, None]
+        offsets = self.codes.book.offsets
         for partitions in resamples:
-            costs = table[slots[partitions[0]]]
-            for partition in partitions[1:]:
-                costs += table[slots[partition]]
+            costs = np.zeros((len(rows), table.shape[1]))
+            for partition in partitions:
+                costs += table[rows[:, partition] + offsets[partition]]
             yield costs
+
+
+def _share_places(costs: np.ndarray, n_places: int) -> np.ndarray:
+    """Return 1 for the largest costs; those that tie share the places that are left."""
+    last = len(costs) - n_places
+    cut = np.partition(costs, last)[last]
+    above, tied = costs > cut, costs == cut
+    return above + tied * ((n_places - above.sum()) / tied.sum())
 
 
 def _split(n_codes: int) -> list[slice]:

@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from corral._blocks import ArrayRows
 from corral._callbacks import CallbackMixin, log_progress, tell_callbacks
-from corral._choice import Limits, choose_numbers
+from corral._choice import Limits, choose_numbers, limit_clusters
 from corral._codes import Codes, one_hot_rows
 from corral._confidence import measure_confidence
 from corral._divergences import BernoulliKL, CodeLength, round_costs
@@ -60,9 +60,6 @@ _POSITION_WEIGHTS = {"euclidean": 16.0, "cosine": 4.0}
 
 # Restarts of the fusion from random starts.
 _N_RANDOM_STARTS = 10
-
-# No more clusters are chosen than leave so many rows for each on average.
-_CHOSEN_ROWS = 5
 
 # Fewer partitions that see all features are too few to choose by.
 _MIN_CHOOSING = 10
@@ -326,7 +323,8 @@ class COR(
     codes; the fitted model keeps no row of X.
 
     *Many rows.* With ``init="linkage"`` and more than 8192 rows, the fusion comes to
-    rest on a random part of them and does ten more iterations with all.
+    rest on a random part of them and does ten more iterations with all; with more than
+    3000 and two iterations if ``k_range`` is "auto" or the number of clusters.
 
     *Clusters without rows.* Where the rows that are kept have fewer distinct codes than
     ``n_clusters``, some clusters end without any; a ConvergenceWarning says so. Their
@@ -335,7 +333,8 @@ class COR(
     *Chosen numbers.* A fit with "auto" is the fit with ``n_clusters_`` and
     ``n_outliers_`` given, the same seed, and ``k_range="auto"`` if the number of
     clusters was chosen. The numbers do not depend on ``sample_weight``, but rows
-    without weight do not count.
+    without weight do not count; those that lie where outliers do are set aside as
+    well.
 
     *Ties.* Exactly ``n_outliers`` rows are set aside. Where rows with the same cost
     compete for the last places, the first are taken; :meth:`predict` has no such order
@@ -477,7 +476,7 @@ class COR(
 
         Parameters
         ----------
-        n_clusters : int, default=8
+        n_clusters : int or "auto", default=8
             Number of clusters K.
         **params : dict
             Other parameters of the estimator; they win over the paper's.
@@ -487,9 +486,8 @@ class COR(
         model : COR
             Not yet fitted.
         """
-        settings = {
+        settings: dict = {
             "contamination": None if "n_outliers" in params else 0.05,
-            "k_range": (2, 2 * n_clusters),
             "divergence": "holoentropy",
             "position_weight": 0.0,
             "init": "random-partition",
@@ -498,6 +496,8 @@ class COR(
             "kmeans_init": "random",
             "max_samples": None,
         }
+        is_auto = isinstance(n_clusters, str)
+        settings["k_range"] = "auto" if is_auto else (2, 2 * n_clusters)
         return cls(n_clusters, **{**settings, **params})
 
     @_fit_context(prefer_skip_nested_validation=False)
@@ -797,6 +797,7 @@ class COR(
 
     def _fit(self, features: Features, given: list, sample_weight):
         """Do the four stages."""
+        self._forget()
         weights = read_sample_weight(sample_weight, features)
         self._check_numbers(features.n_samples)
         streams = make_streams(self.random_state)
@@ -806,6 +807,11 @@ class COR(
             fuser = self._make_fuser(encoded, weights, streams, threads)
             self._finish(encoded, features, weights, streams, threads, fuser)
         return self
+
+    def _forget(self) -> None:
+        """Drop what an earlier fit may have left."""
+        for name in _OPTIONAL:
+            self.__dict__.pop(name, None)
 
     def _finish(
         self,
@@ -817,8 +823,6 @@ class COR(
         fuser: Fuser | None,
     ) -> None:
         """Do the stages after the codes, with the numbers that are set."""
-        for name in _OPTIONAL:
-            self.__dict__.pop(name, None)
         fusion = self._fuse(encoded, weights, streams, threads, fuser)
         self._set_results(encoded, fusion)
         if self.n_resamples:
@@ -873,37 +877,48 @@ class COR(
             self.n_clusters_ = self.n_clusters
             self.n_outliers_ = self._count_outliers(n_samples, self.n_clusters)
             return
-        if self._chooses_outliers:
-            outliers = (0, int(self.contamination_max * n_samples))
-        else:
-            outliers = (self._count_outliers(n_samples, 1),) * 2
-        most = max(min(self.k_max, (n_samples - outliers[0]) // _CHOSEN_ROWS), 1)
-        limits = Limits((self.n_clusters,) * 2, outliers)
-        if self._chooses_clusters:
-            why = "there are too few rows for more"
-            limits = Limits((1, most), outliers, why_fixed=why)
         # Rows without weight are labelled in the end but do not count.
+        counted = np.arange(n_samples) if weights is None else np.flatnonzero(weights)
         codes, position = encoded.codes, encoded.position
-        if weights is not None and not weights.all():
-            counted = np.flatnonzero(weights)
+        if len(counted) < n_samples:
             codes = codes.take(counted)
             position = None if position is None else position[counted]
+        if not self._chooses_clusters:
+            check_codes(len(codes.rows), self.n_clusters, codes.rows.shape[1])
         self.selection_ = choose_numbers(
             codes,
             position,
             self._choosing(encoded.partitioner),
-            limits,
+            self._find_limits(len(counted), n_samples),
             streams.choice,
             threads,
         )
         self.n_clusters_ = self.selection_.n_clusters_
         self.n_outliers_ = self.selection_.n_outliers_
+        if self._chooses_outliers and encoded.position is not None:
+            others = np.delete(encoded.position, counted)
+            position = encoded.position[counted]
+            self.n_outliers_ += _count_as_strange(others, position, self.n_outliers_)
         logger.info(
             "%d clusters and %d outliers: %s",
             self.n_clusters_,
             self.n_outliers_,
             self.selection_.reason,
         )
+
+    def _find_limits(self, n_counted: int, n_samples: int) -> Limits:
+        """Return between which numbers to choose."""
+        if self._chooses_outliers:
+            outliers = (0, int(self.contamination_max * n_counted))
+        else:
+            outliers = (self._count_outliers(n_samples, 1),) * 2
+        if not self._chooses_clusters:
+            return Limits((self.n_clusters,) * 2, outliers)
+        clusters = limit_clusters(self.k_max, n_counted - outliers[0])
+        why = f"k_max is {self.k_max}"
+        if clusters[1] < self.k_max:
+            why = "there are too few rows for more"
+        return Limits(clusters, outliers, why_fixed=why)
 
     def _encode_rows(
         self,
@@ -1046,13 +1061,8 @@ class COR(
     ) -> Fusion:
         """Stage 3, with its checks before and after."""
         codes = encoded.codes
-        n_codes = np.count_nonzero(codes.weigh(weights) > 0)
-        if n_codes < self.n_clusters_:
-            raise ValueError(
-                f"Only {n_codes} distinct codes were found for "
-                f"n_clusters={self.n_clusters_}. Raise n_partitions (now "
-                f"{codes.rows.shape[1]}) or lower n_clusters."
-            )
+        n_codes = int(np.count_nonzero(codes.weigh(weights) > 0))
+        check_codes(n_codes, self.n_clusters_, codes.rows.shape[1])
         if fuser is not None:
             fusion = fuser.fuse(self.n_clusters_, self.n_outliers_)
         else:
@@ -1155,6 +1165,23 @@ class COR(
         self.outlier_confidence_ = confidence.outlier
         self.label_confidence_ = confidence.label
         self.cluster_stability_ = confidence.stability
+
+
+def check_codes(n_codes: int, n_clusters: int, n_partitions: int) -> None:
+    """Refuse more clusters than there are codes."""
+    if n_codes < n_clusters:
+        raise ValueError(
+            f"Only {n_codes} distinct codes were found for n_clusters={n_clusters}. "
+            f"Raise n_partitions (now {n_partitions}) or lower n_clusters."
+        )
+
+
+def _count_as_strange(others: np.ndarray, position: np.ndarray, n_outliers: int) -> int:
+    """Return how many other rows lie where outliers do: they are set aside as well."""
+    if not n_outliers or not len(others):
+        return 0
+    cut = np.partition(position, -n_outliers)[-n_outliers]
+    return int(np.count_nonzero(others >= cut))
 
 
 def _put_back(labels: np.ndarray, nearest: np.ndarray, n_clusters: int) -> np.ndarray:

@@ -20,13 +20,13 @@ from corral._threads import Threads
 # and the last iterations are on all samples.
 _SAMPLES = 3000
 _SWEEP_ITERATIONS = 3
-_FINISHING_ITERATIONS = 2
+_LAST_ITERATIONS = 2
 
 # Trees are grown without numbers of strange samples that are apart by this factor.
 _STEP = 1.25
 
 # One-hot rows of codes that are used again and again may have so many slots.
-_KEPT_SLOTS = 2**24
+_MOST_KEPT_SLOTS = 2**24
 
 
 class Fuser:
@@ -68,7 +68,7 @@ class Fuser:
             codes, divergence, settings, threads, sample_weight, cost_offsets
         )
         if keeps_more:
-            self._problem.keep_codes(_KEPT_SLOTS)
+            self._problem.keep_codes(_MOST_KEPT_SLOTS)
         self._sample = self._problem.sample(_SAMPLES, rng)
         self._forest = Forest(self._sample.codes, self._sample.weights, rng)
 
@@ -83,7 +83,7 @@ class Fuser:
             even = [Restart(centers, is_even=True) for centers in starts]
             best = sample.choose([best, self._solve_best(even)])
         if sample is not problem:
-            best = problem.finish(best, _FINISHING_ITERATIONS)
+            best = problem.finish(best, _LAST_ITERATIONS)
         return best.to_fusion(problem.codes)
 
     def grow_trees(self) -> Iterator[None]:
@@ -139,8 +139,9 @@ class Fuser:
     def _solve_best(self, restarts: list[Restart]) -> Restart:
         """Iterate all for a little, and the best until it rests; return that."""
         sample = self._sample
-        best = sample.choose(sample.solve(restarts, _SWEEP_ITERATIONS))
-        return sample.solve([best])[0]
+        n_first = min(_SWEEP_ITERATIONS, sample.settings.max_iter)
+        best = sample.choose(sample.solve(restarts, n_first))
+        return sample.solve([best], sample.settings.max_iter - n_first)[0]
 
     def _find_trees(self, n_outliers: int, n_clusters: int) -> Trees:
         """Return the trees without so many samples, rounded up."""

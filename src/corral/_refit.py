@@ -8,6 +8,7 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from corral._cor import COR
+from corral._partition_mixin import asks_for_labels
 from corral._random import make_streams
 from corral._threads import use_threads
 
@@ -37,7 +38,7 @@ class Refit:
             seed = check_random_state(base.random_state).randint(2**31 - 1)
             base.set_params(random_state=seed)
         base._validate_params()
-        base._is_precomputed = False
+        base._is_precomputed = asks_for_labels(base.partitions)
         self._base = base
         self._features, given = base._read(X, reset=True)
         streams = make_streams(base.random_state)

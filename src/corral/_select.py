@@ -2,8 +2,10 @@
 
 from numbers import Integral
 
-from corral._choice import Limits, choose_numbers
-from corral._cor import COR
+import numpy as np
+
+from corral._choice import Limits, choose_numbers, limit_clusters
+from corral._cor import COR, check_codes
 from corral._random import make_streams
 from corral._threads import use_threads
 
@@ -77,9 +79,8 @@ def select(
     >>> found.n_clusters_, found.n_outliers_
     (4, 12)
     """
-    clusters = _read_limits(k_range, k_max)
     model = COR(
-        k_max=clusters[1],
+        k_max=_read_k_max(k_range, k_max),
         metric=metric,
         categorical_features=categorical_features,
         n_partitions=n_partitions,
@@ -88,55 +89,58 @@ def select(
         random_state=random_state,
     )
     model._validate_params()
+    _check_share("contamination_max", contamination_max)
+    _check_share("min_cluster_share", min_cluster_share)
     model._is_precomputed = False
     features, given = model._read(X, reset=True)
-    outliers = _read_outlier_limits(o_range, contamination_max, features.n_samples)
-    limits = Limits(clusters, outliers, min_cluster_share)
+    n_samples = features.n_samples
+    outliers = 0, int(contamination_max * n_samples)
+    if o_range is not None:
+        outliers = _read_range("o_range", o_range, 0, n_samples - 1)
+    clusters = limit_clusters(k_max, n_samples - outliers[0])
+    if k_range is not None:
+        clusters = _read_range("k_range", k_range, 1, n_samples)
     streams = make_streams(random_state)
     with use_threads(n_jobs) as threads:
         encoded = model._encode_rows(features, given, None, streams, threads)
+        codes = encoded.codes
+        check_codes(len(codes.rows), clusters[0], codes.rows.shape[1])
         return choose_numbers(
-            encoded.codes,
+            codes,
             encoded.position,
             model._choosing(encoded.partitioner),
-            limits,
+            Limits(clusters, outliers, min_cluster_share),
             streams.choice,
             threads,
         )
 
 
-def _read_limits(k_range, k_max) -> tuple[int, int]:
-    if k_range is None and (not isinstance(k_max, Integral) or k_max < 1):
-        raise ValueError(f"k_max={k_max} should be a whole number, 1 or more.")
-    limits = (1, k_max) if k_range is None else tuple(k_range)
-    if (
-        len(limits) != 2
-        or not all(isinstance(k, Integral) for k in limits)
-        or not 1 <= limits[0] <= limits[1]
-    ):
-        raise ValueError(
-            f"k_range={k_range} should be two whole numbers (smallest, largest), both "
-            "at least 1."
-        )
-    return int(limits[0]), int(limits[1])
+def _read_k_max(k_range, k_max) -> int:
+    """Return the largest number of clusters, whatever the number of rows."""
+    if k_range is not None:
+        return _read_range("k_range", k_range, 1, None)[1]
+    if not isinstance(k_max, Integral) or k_max < 1:
+        raise ValueError(f"k_max={k_max!r} should be a whole number, 1 or more.")
+    return int(k_max)
 
 
-def _read_outlier_limits(o_range, contamination_max, n_samples) -> tuple[int, int]:
-    if o_range is None:
-        if not 0 <= contamination_max < 1:
-            raise ValueError(
-                f"contamination_max={contamination_max} should be at least 0 and less "
-                "than 1."
-            )
-        return 0, int(contamination_max * n_samples)
-    limits = tuple(o_range)
+def _check_share(name: str, value) -> None:
+    if not isinstance(value, (int, float, np.number)) or not 0 <= value < 1:
+        raise ValueError(f"{name}={value!r} should be at least 0 and less than 1.")
+
+
+def _read_range(name: str, value, least: int, most: int | None) -> tuple[int, int]:
+    """Return the smallest and the largest number of a range."""
+    limits = tuple(value) if isinstance(value, (tuple, list)) else ()
     if (
         len(limits) != 2
-        or not all(isinstance(o, Integral) for o in limits)
-        or not 0 <= limits[0] <= limits[1] < n_samples
+        or not all(isinstance(each, Integral) for each in limits)
+        or not least <= limits[0] <= limits[1]
+        or (most is not None and limits[1] > most)
     ):
+        end = "" if most is None else f" to {most}"
         raise ValueError(
-            f"o_range={o_range} should be two whole numbers (smallest, largest) from 0 "
-            f"to less than n_samples={n_samples}."
+            f"{name}={value!r} should be two whole numbers (smallest, largest), both "
+            f"from {least}{end or ' up'}."
         )
     return int(limits[0]), int(limits[1])

@@ -8,7 +8,7 @@ import numpy as np
 from corral._explain import make_frame
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Selection:
     """The numbers of clusters and outliers that were chosen, and why.
 

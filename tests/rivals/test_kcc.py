@@ -9,7 +9,7 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
 from corral import COR
-from corral._fusion import FusionSettings, _Problem
+from corral._fusion import FusionSettings, Problem
 from corral._random import make_streams
 from corral._threads import use_threads
 from corral.rivals._kcc import KCC
@@ -96,7 +96,7 @@ def draw_start(labels, n_groups, seed):
             features, given, None, streams, threads
         )
         codes = partitioner.open(None, columns).encode(threads)
-        problem = _Problem(codes, None, settings, threads, None, None)
+        problem = Problem(codes, None, settings, threads, None, None)
         centers = problem.draw_start(streams.fusion.spawn(1)[0])
     slots = centers[:, codes.book.is_label]
     return np.split(slots, np.cumsum(codes.book.n_labels)[:-1], axis=1)
