@@ -284,17 +284,17 @@ def test_reason_says_why_there_are_so_many_clusters(asked, words):
         (
             {},
             " No gap between the strangest rows is a sign of outliers: the widest is "
-            "123 times as wide as expected, and 10 would be a sign.",
+            "123 times as wide as expected, and 10.2 would be a sign.",
         ),
         (
             {"outliers": "gap", "n_outliers": 40, "n_beyond": 40},
-            " Below the 40 strangest rows is a gap 123 times as wide as expected; 10 "
+            " Below the 40 strangest rows is a gap 123 times as wide as expected; 10.2 "
             "is a sign of outliers.",
         ),
         # Outliers were sure to be there, and no gap is wide.
         (
             {"outliers": "gap", "n_outliers": 1, "n_beyond": 1},
-            " Below the strangest row is a gap 2 times as wide as expected; 10 would "
+            " Below the strangest row is a gap 2.5 times as wide as expected; 10.2 would "
             "be a sign of outliers.",
         ),
         (
