@@ -563,3 +563,9 @@ def test_codes_are_counted(planted, fitted):
     blocks = fitted._partitioner.open(planted.X, [])
     rows = np.concatenate([blocks.read(0, i) for i in range(len(blocks))], axis=1)
     assert fitted.n_codes_ == len(np.unique(rows, axis=1).T)
+
+
+def test_warnings_point_to_the_line_that_fits(planted):
+    with pytest.warns(ConvergenceWarning, match="Raise max_iter") as caught:
+        make(max_iter=1).fit(planted.X)
+    assert {each.filename for each in caught} == {__file__}

@@ -294,8 +294,8 @@ def test_reason_says_why_there_are_so_many_clusters(asked, words):
         # Outliers were sure to be there, and no gap is wide.
         (
             {"outliers": "gap", "n_outliers": 1, "n_beyond": 1},
-            " Below the strangest row is a gap 2.5 times as wide as expected; 10.2 would "
-            "be a sign of outliers.",
+            " Below the strangest row is a gap 2.5 times as wide as expected; 10.2 "
+            "would be a sign of outliers.",
         ),
         (
             {"outliers": "excess", "n_outliers": 70},

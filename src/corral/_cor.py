@@ -1080,7 +1080,7 @@ class COR(
                 f"The fusion stopped at max_iter={self.max_iter} before its objective "
                 f"came to rest at {fusion.objective:.6g}. Raise max_iter.",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=6,
             )
         return fusion
 
@@ -1125,7 +1125,7 @@ class COR(
                 "none. Lower n_clusters or the number of outliers, or raise "
                 "n_partitions.",
                 ConvergenceWarning,
-                stacklevel=4,
+                stacklevel=6,
             )
         scores = fusion.code_costs[codes.inverse]
         if position is not None:
