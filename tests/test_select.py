@@ -8,8 +8,9 @@ from sklearn.cluster import KMeans
 
 import corral
 from corral import COR, select
-from corral._choice import Limits, _Answer, _Choice
 from corral._criteria import Borders
+from corral._reasons import Choice
+from corral._search import Answer, Limits
 from corral._tails import Gaps
 from corral.datasets import (
     make_blobs_with_outliers,
@@ -98,7 +99,7 @@ def test_a_single_pair_is_taken_as_it_is(blobs):
 
 
 def test_many_rows_are_searched_in_part_and_the_reason_says_so(blobs, monkeypatch):
-    monkeypatch.setattr("corral._choice._SEARCH_ROWS", 200)
+    monkeypatch.setattr("corral._search._SEARCH_ROWS", 200)
     found = select(blobs, random_state=0)
     assert (found.n_clusters_, found.n_outliers_) == (4, 12)
     assert found.n_searched == 200
@@ -225,7 +226,7 @@ def explain(
 ):
     """Return the reason for a choice among 1,000 rows, without any rows."""
     n_cut, n_clusters = 3, 3 - bool(n_small)
-    answer = _Answer(n_asked, n_asked + n_small, n_cut, n_clusters, how, [], True)
+    answer = Answer(n_asked, n_asked + n_small, n_cut, n_clusters, how, [], True)
     gaps = Gaps(np.where(np.arange(101) == 40, 123.4, 2.5), 10.2)
     borders = SimpleNamespace(borders=Borders(0.61, 4.0))
     search = SimpleNamespace(
@@ -236,7 +237,7 @@ def explain(
         candidates=lambda o: {n_asked: {n_cut: borders}}[o],
     )
     choice = {"how": outliers, "n_outliers": 0} | choice
-    return _Choice(answer, **choice).explain(gaps, search)
+    return Choice(answer, **choice).explain(gaps, search)
 
 
 @pytest.mark.parametrize(

@@ -1,107 +1,32 @@
 """How many clusters, how many outliers, and why."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import NamedTuple
+from dataclasses import replace
 
 import numpy as np
-from scipy import sparse
-from sklearn.metrics import adjusted_rand_score
 
-from corral._codes import CodeBook, Codes, one_hot_rows
-from corral._criteria import (
-    MIN_TOLD,
-    Borders,
-    Pairs,
-    compare_pairs,
-    describe_length,
-    find_touching,
-    measure_borders,
-    rank_clusters,
-)
-from corral._divergences import CodeLength
-from corral._fuser import Fuser
-from corral._fusion import Fusion, FusionSettings
-from corral._linkage import N_STARTS
+from corral._codes import Codes
 from corral._position import look_up_codes, rarity_table
+from corral._reasons import Choice
+from corral._search import Answer, Limits, Search
 from corral._selection import Selection
-from corral._tails import Gaps, count_excess, measure_gaps, standardize_costs
+from corral._tails import Gaps, measure_gaps
 from corral._threads import Threads
-
-# The search uses so many random rows at most, so many iterations of a fusion, and the
-# eps that COR has by default.
-_SEARCH_ROWS = 3000
-_SEARCH_ITERATIONS = 30
-_SEARCH_EPS = 0.01
-
-# Stability is measured on so many of these rows.
-_STABILITY_ROWS = 600
 
 # No more clusters are chosen than leave so many rows for each on average.
 _CHOSEN_ROWS = 5
-
-# So many more clusters than asked for are tried, because the last number can only be
-# judged by what comes after it.
-_MORE_CLUSTERS = 2
 
 # The numbers of outliers that are tried, and how wide their gap should be beside the
 # widest.
 _N_CANDIDATES = 3
 _MIN_GAP_RATIO = 0.15
 
-# Where nothing is told apart, clusters are looked for without these shares of the rows,
-# those at the emptiest places: noise between clusters hides that they are some.
-_TRIMMED_SHARES = (0.1, 0.25)
-
 # Rows beyond one gap and short of another are a cluster rather than outliers if they
 # have this part of the mean size of the others.
 _FAIR_SIZE = 0.25
 
-# Curves are drawn for so many more or fewer clusters than chosen, these shares of
-# outliers, and so many gaps.
-_CURVE_CLUSTERS = 2
-_CURVE_SHARES = (0.0, 0.02, 0.05, 0.1, 0.15, 0.2, 0.25)
+# So many gaps are kept to be shown.
 _MAX_GAPS = 400
-
-# Clusters that are told apart to more than this are simply told apart.
-_ENTIRELY = 0.995
-
-_COLUMNS = (
-    "n_clusters",
-    "n_outliers",
-    "told",
-    "mixed",
-    "border",
-    "smallest",
-    "gap",
-    "objective",
-    "description_length",
-    "stability",
-    "is_chosen",
-)
-
-
-class Limits(NamedTuple):
-    """Between which numbers to choose.
-
-    Attributes
-    ----------
-    clusters : tuple of (int, int)
-        Smallest and largest number of clusters.
-    outliers : tuple of (int, int)
-        Smallest and largest number of outliers. If the smallest is not 0, outliers are
-        sure to be there, and the widest gap counts, however wide.
-    min_cluster_share : float
-        A group with less than this part of the mean size of a cluster is outliers.
-    why_fixed : str
-        Why there is but one number of clusters, if there is.
-    """
-
-    clusters: tuple[int, int]
-    outliers: tuple[int, int]
-    min_cluster_share: float = 0.15
-    why_fixed: str = "that was asked for"
 
 
 def limit_clusters(k_max: int, n_samples: int) -> tuple[int, int]:
@@ -140,7 +65,7 @@ def choose_numbers(
     if position is None:
         position = look_up_codes(codes, _price_labels(codes), threads)[codes.inverse]
     gaps = measure_gaps(position, limits.outliers[1])
-    search = _Search.make(codes, position, partitions, limits, rng, threads)
+    search = Search.make(codes, position, partitions, limits, rng, threads)
     numbers = _list_outliers(gaps, *limits.outliers)
     answers = [search.answer(o) for o in numbers]
     best = _choose_answer(answers, search)
@@ -154,7 +79,7 @@ def choose_numbers(
         choice.n_outliers,
         choice.runner_up,
         choice.explain(gaps, search),
-        search.list_candidates(choice, gaps),
+        search.list_candidates(choice.n_clusters, choice.n_outliers, gaps),
         *gaps.thin(_MAX_GAPS),
         gaps.threshold,
         search.n_searched,
@@ -178,352 +103,7 @@ def _list_outliers(gaps: Gaps, least: int, most: int) -> list[int]:
     return [o for o in found if gaps.widths[o] >= _MIN_GAP_RATIO * widest]
 
 
-class _Candidate(NamedTuple):
-    """A number of clusters with a number of outliers."""
-
-    fusion: Fusion
-    pairs: Pairs
-    borders: Borders
-    length: float
-
-
-@dataclass(frozen=True)
-class _Answer:
-    """The best number of clusters for a number of outliers.
-
-    Attributes
-    ----------
-    n_asked : int
-        The number of outliers before small groups were added.
-    n_outliers : int
-    n_cut : int
-        The number of clusters, small groups among them.
-    n_clusters : int
-        Without small groups.
-    how : str
-        "told" apart, "touching" with empty borders, one "crowd", or "asked" for.
-    numbers : sequence of int
-        The numbers of clusters that come into question, the best first.
-    is_clear : bool
-        Whether one cluster more than the best is clearly too many.
-    """
-
-    n_asked: int
-    n_outliers: int
-    n_cut: int
-    n_clusters: int
-    how: str
-    numbers: Sequence[int]
-    is_clear: bool
-
-    @property
-    def is_told(self) -> bool:
-        """Whether there is nothing more to find."""
-        return self.how in ("told", "asked")
-
-
-@dataclass(frozen=True)
-class _Search:
-    """Fuses the same rows into many numbers of clusters.
-
-    Attributes
-    ----------
-    codes : Codes
-        Of the rows that are searched.
-    position : ndarray of shape (n_searched,)
-    n_samples : int
-        Of all rows.
-    found : dict of int to dict of int to _Candidate
-        By the number of outliers and that of clusters: what was fused already.
-    """
-
-    codes: Codes
-    position: np.ndarray
-    partitions: Sequence[int]
-    limits: Limits
-    n_samples: int
-    rng: np.random.Generator
-    threads: Threads
-    found: dict[int, dict[int, _Candidate]]
-
-    @classmethod
-    def make(
-        cls,
-        codes: Codes,
-        position: np.ndarray,
-        partitions: Sequence[int],
-        limits: Limits,
-        rng: np.random.Generator,
-        threads: Threads,
-    ) -> "_Search":
-        """Prepare a search in all rows, or in a random part of many."""
-        n_samples = len(codes.inverse)
-        if n_samples > _SEARCH_ROWS:
-            rows = np.sort(rng.choice(n_samples, _SEARCH_ROWS, replace=False))
-            codes, position = codes.take(rows), position[rows]
-        return cls(codes, position, partitions, limits, n_samples, rng, threads, {})
-
-    @cached_property
-    def _fuser(self) -> Fuser:
-        return _make_fuser(
-            self.codes, self.position, self.partitions, self.rng, self.threads
-        )
-
-    @cached_property
-    def _one_hot(self) -> sparse.csr_array:
-        return one_hot_rows(self.codes.rows, self.codes.book)
-
-    @property
-    def n_searched(self) -> int:
-        """Number of rows that are searched."""
-        return len(self.codes.inverse)
-
-    def scale_down(self, n_outliers: int) -> int:
-        """Return how many of the rows that are searched are outliers."""
-        n_rows = round(n_outliers * self.n_searched / self.n_samples)
-        return min(n_rows, self.n_searched - 1)
-
-    def scale_up(self, n_rows: float) -> int:
-        """Return how many of all rows so many of those that are searched stand for."""
-        return round(n_rows * self.n_samples / self.n_searched)
-
-    def answer(self, n_outliers: int) -> _Answer:
-        """Return the best number of clusters if there are so many outliers."""
-        smallest, largest = self.limits.clusters
-        if smallest == largest:
-            return _Answer(
-                n_outliers, n_outliers, smallest, smallest, "asked", [smallest], True
-            )
-        # More clusters than there are codes are told apart by nothing.
-        told = dict.fromkeys(self._numbers, 0.0) | {1: 1.0} | self.told(n_outliers)
-        ranking = rank_clusters(told)
-        numbers = [k for k in ranking.numbers if smallest <= k <= largest]
-        if not numbers or numbers[0] == 1:
-            first = numbers[0] if numbers else smallest
-            return self.part_small(
-                n_outliers, first, "crowd", numbers, ranking.is_clear
-            )
-        return self.part_small(
-            n_outliers, numbers[0], "told", numbers, ranking.is_clear
-        )
-
-    def look_closer(self, answer: _Answer) -> _Answer:
-        """Look for clusters among the rows at crowded places, or that touch.
-
-        First any that are told apart without the rows at the emptiest places, then any
-        that have an empty border between them; what is found with fewer rows left out
-        counts first.
-        """
-        most = self.limits.outliers[1]
-        trimmed = [int(share * self.n_samples) for share in _TRIMMED_SHARES]
-        trimmed = [o for o in trimmed if answer.n_asked < o <= max(most, trimmed[0])]
-        for n_outliers in trimmed:
-            found = self.answer(n_outliers)
-            if found.is_told:
-                return found
-        for n_outliers in [answer.n_asked, *trimmed]:
-            touching = self._find_touching(n_outliers)
-            if touching is not None:
-                return touching
-        return answer
-
-    def _find_touching(self, n_outliers: int) -> _Answer | None:
-        smallest, largest = self.limits.clusters
-        borders = {
-            k: each.borders
-            for k, each in self.candidates(n_outliers).items()
-            if max(smallest, 2) <= k <= largest
-        }
-        number = find_touching(self.told(n_outliers), borders)
-        if number is None:
-            return None
-        return self.part_small(n_outliers, number, "touching", [number])
-
-    def part_small(
-        self,
-        n_outliers: int,
-        n_cut: int,
-        how: str = "told",
-        numbers: Sequence[int] = (),
-        is_clear: bool = True,
-    ) -> _Answer:
-        """Return the answer, in which groups too small for a cluster are outliers."""
-        candidate = self.candidates(n_outliers).get(n_cut)
-        n_clusters, n_small = n_cut, 0
-        if candidate is not None:
-            sizes = candidate.pairs.sizes
-            is_large = sizes >= self.limits.min_cluster_share * sizes.mean()
-            # Where fewer clusters were refused, small groups are welcome as clusters.
-            n_clusters = max(int(is_large.sum()), self.limits.clusters[0])
-            smallest = np.sort(sizes)[: n_cut - n_clusters]
-            n_small = self.scale_up(smallest.sum())
-        # Where no more outliers are wanted, they are clusters after all.
-        if n_outliers + n_small > self.limits.outliers[1]:
-            n_clusters, n_small = n_cut, 0
-        total = n_outliers + n_small
-        return _Answer(n_outliers, total, n_cut, n_clusters, how, numbers, is_clear)
-
-    def told(self, n_outliers: int) -> dict[int, float]:
-        """Return how well the worst pair is told apart, by the number of clusters."""
-        return {k: each.pairs.grade for k, each in self.candidates(n_outliers).items()}
-
-    def candidates(self, n_outliers: int) -> dict[int, _Candidate]:
-        """Return all numbers of clusters that were tried with these outliers."""
-        if n_outliers not in self.found:
-            fusions = self._fuser.sweep(self._numbers, self.scale_down(n_outliers))
-            self.found[n_outliers] = {
-                k: self._judge(fusion, k) for k, fusion in fusions.items()
-            }
-        return self.found[n_outliers]
-
-    @property
-    def _numbers(self) -> range:
-        """The numbers of clusters that are tried."""
-        smallest, largest = self.limits.clusters
-        if smallest == largest:
-            return range(smallest, smallest + 1)
-        return range(max(smallest - 1, 1), largest + _MORE_CLUSTERS + 1)
-
-    def _judge(self, fusion: Fusion, n_clusters: int) -> _Candidate:
-        gone = np.bincount(
-            self.codes.inverse[fusion.outliers], minlength=len(self.codes.rows)
-        )
-        kept = self.codes.counts - gone
-        args = (self.codes, fusion.code_labels, kept, n_clusters, self.partitions)
-        return _Candidate(
-            fusion,
-            compare_pairs(*args),
-            self._measure_borders(fusion),
-            describe_length(*args),
-        )
-
-    def _measure_borders(self, fusion: Fusion) -> Borders:
-        book = self.codes.book
-        table = CodeLength(_SEARCH_EPS).cost_table(fusion.centers, book, fusion.shares)
-        costs = self._one_hot @ table
-        kept = np.ones(self.n_searched, dtype=bool)
-        kept[fusion.outliers] = False
-        return measure_borders(costs[self.codes.inverse], self.position, kept)
-
-    def count_excess(self, answer: _Answer) -> int:
-        """Return how many rows more lie far out of their clusters than should."""
-        labels = np.zeros(self.n_searched, dtype=np.int32)
-        candidate = self.candidates(answer.n_asked).get(answer.n_cut)
-        if candidate is not None:
-            labels = candidate.fusion.code_labels[self.codes.inverse]
-        costs = standardize_costs(self.position, labels)
-        most = self.scale_down(self.limits.outliers[1])
-        return min(self.scale_up(count_excess(costs, most)), self.limits.outliers[1])
-
-    def list_candidates(self, choice: "_Choice", gaps: Gaps) -> dict[str, np.ndarray]:
-        """Return the columns of the table of candidates."""
-        stability = self._measure_stability(choice.n_outliers)
-        rows: list[tuple] = [
-            (
-                k,
-                o,
-                each.pairs.grade,
-                each.pairs.mixed,
-                each.borders.empty,
-                float(each.pairs.sizes.min()),
-                _width(gaps, o),
-                each.fusion.objective,
-                each.length,
-                stability.get(k, np.nan) if o == choice.n_outliers else np.nan,
-                (k, o) == (choice.n_clusters, choice.n_outliers),
-            )
-            for o in sorted({*self.found, choice.n_outliers})
-            for k, each in self.candidates(o).items()
-        ]
-        rows += [
-            (k, o, *[np.nan] * 4, _width(gaps, o), objective, np.nan, np.nan, False)
-            for (k, o), objective in self._follow_outliers(choice).items()
-        ]
-        rows.sort(key=_by_outliers)
-        return {
-            name: np.array([row[place] for row in rows])
-            for place, name in enumerate(_COLUMNS)
-        }
-
-    def _follow_outliers(self, choice: "_Choice") -> dict[tuple[int, int], float]:
-        """Return objectives for numbers of outliers that were not tried."""
-        least, most = self.limits.outliers
-        numbers = {int(share * self.n_samples) for share in _CURVE_SHARES}
-        numbers = {o for o in numbers if least <= o <= most} - set(self.found)
-        return {
-            (k, o): self._fuser.follow(each.fusion, self.scale_down(o)).objective
-            for k, each in self.candidates(choice.n_outliers).items()
-            for o in numbers
-            if abs(k - choice.n_clusters) <= _CURVE_CLUSTERS
-        }
-
-    def _measure_stability(self, n_outliers: int) -> dict[int, float]:
-        """Return how much two halves of the partitions agree, by number of clusters.
-
-        The adjusted Rand index of their clusters, in which the outliers are one more.
-        """
-        rows = np.arange(self.n_searched)
-        if self.n_searched > _STABILITY_ROWS:
-            rows = np.sort(self.rng.choice(rows, _STABILITY_ROWS, replace=False))
-        order = self.rng.permutation(self.codes.rows.shape[1])
-        halves = np.sort(order[::2]), np.sort(order[1::2])
-        if not all(map(len, halves)):
-            return {}
-        labels = [self._fuse_part(rows, half, n_outliers) for half in halves]
-        return {
-            k: float(adjusted_rand_score(labels[0][k], labels[1][k]))
-            for k in labels[0].keys() & labels[1].keys()
-        }
-
-    def _fuse_part(
-        self, rows: np.ndarray, columns: np.ndarray, n_outliers: int
-    ) -> dict[int, np.ndarray]:
-        """Return labels of some rows by some partitions, -1 for outliers."""
-        codes = _take_partitions(self.codes.take(rows), columns)
-        fine = np.flatnonzero(np.isin(columns, self.partitions))
-        fuser = _make_fuser(
-            codes, self.position[rows], fine.tolist(), self.rng, self.threads
-        )
-        n_aside = round(n_outliers * len(rows) / self.n_samples)
-        n_aside = min(n_aside, len(rows) - 1)
-        fusions = fuser.sweep(self._numbers, n_aside)
-        labels = {}
-        for k, fusion in fusions.items():
-            labels[k] = fusion.code_labels[codes.inverse]
-            labels[k][fusion.outliers] = -1
-        return labels
-
-
-def _make_fuser(
-    codes: Codes,
-    position: np.ndarray,
-    partitions: Sequence[int],
-    rng: np.random.Generator,
-    threads: Threads,
-) -> Fuser:
-    settings = FusionSettings(1, 0, "linkage", N_STARTS, _SEARCH_ITERATIONS, partitions)
-    divergence = CodeLength(_SEARCH_EPS)
-    return Fuser(codes, divergence, settings, rng, threads, cost_offsets=position)
-
-
-def _width(gaps: Gaps, n_outliers: int) -> float:
-    """Return the width of a gap; what was left out to see clusters may have none."""
-    return float(gaps.widths[n_outliers]) if n_outliers < len(gaps.widths) else np.nan
-
-
-def _by_outliers(row: tuple) -> tuple[int, int]:
-    return row[1], row[0]
-
-
-def _take_partitions(codes: Codes, columns: np.ndarray) -> Codes:
-    """Return the codes of the same rows by some of the partitions."""
-    rows, places = np.unique(codes.rows[:, columns], axis=0, return_inverse=True)
-    inverse = places.ravel()[codes.inverse]
-    book = CodeBook(codes.book.n_labels[columns])
-    return Codes(book, rows, inverse, np.bincount(inverse))
-
-
-def _choose_answer(answers: list[_Answer], search: _Search) -> _Answer:
+def _choose_answer(answers: list[Answer], search: Search) -> Answer:
     """Choose among the numbers of outliers."""
     best = answers[0]
     for other in answers[1:]:
@@ -532,7 +112,7 @@ def _choose_answer(answers: list[_Answer], search: _Search) -> _Answer:
     return best
 
 
-def _finds_more(other: _Answer, best: _Answer, n_samples: int) -> bool:
+def _finds_more(other: Answer, best: Answer, n_samples: int) -> bool:
     """Return whether fewer outliers make more clusters of a fair size."""
     n_more = other.n_clusters - best.n_clusters
     n_between = best.n_outliers - other.n_outliers
@@ -542,25 +122,25 @@ def _finds_more(other: _Answer, best: _Answer, n_samples: int) -> bool:
     return n_between >= _FAIR_SIZE * typical * n_more
 
 
-def _count_outliers(best: _Answer, gaps: Gaps, search: _Search) -> "_Choice":
+def _count_outliers(best: Answer, gaps: Gaps, search: Search) -> Choice:
     """Return how many outliers there are beside the clusters that were found."""
     least, most = search.limits.outliers
     n_small = best.n_outliers - best.n_asked
     if least == most:
-        return _Choice(best, "asked", least)
+        return Choice(best, "asked", least)
     if gaps.list_candidates(1, least):
         # What was left out to see clusters is no outlier for that.
         asked = best.n_asked if best.n_asked in _list_outliers(gaps, least, most) else 0
         asked = asked or _list_outliers(gaps, least, most)[0]
-        return _Choice(best, "gap", min(asked + n_small, most), asked)
+        return Choice(best, "gap", min(asked + n_small, most), asked)
     n_excess = search.count_excess(best)
     if n_excess:
-        return _Choice(best, "excess", max(n_excess, n_small))
-    return _Choice(best, "none", n_small)
+        return Choice(best, "excess", max(n_excess, n_small))
+    return Choice(best, "none", n_small)
 
 
 def _find_runner_up(
-    best: _Answer, others: list[_Answer], choice: "_Choice", search: _Search
+    best: Answer, others: list[Answer], choice: Choice, search: Search
 ) -> tuple[int, int] | None:
     """Return the second best pair of numbers, if there is one."""
     others += [
@@ -570,134 +150,3 @@ def _find_runner_up(
     pairs = [(each.n_clusters, each.n_outliers) for each in others]
     chosen = choice.n_clusters, choice.n_outliers
     return next((pair for pair in pairs if pair != chosen), None)
-
-
-@dataclass(frozen=True)
-class _Choice:
-    """Both numbers, and what they rest on.
-
-    Attributes
-    ----------
-    answer : _Answer
-        Where the number of clusters is from.
-    how : str
-        Outliers by a "gap", by "excess", "none", or as "asked".
-    n_outliers : int
-    n_beyond : int
-        Rows beyond the gap.
-    runner_up : tuple of (int, int) or None
-    """
-
-    answer: _Answer
-    how: str
-    n_outliers: int
-    n_beyond: int = 0
-    runner_up: tuple[int, int] | None = None
-
-    @property
-    def n_clusters(self) -> int:
-        """The number of clusters."""
-        return self.answer.n_clusters
-
-    def explain(self, gaps: Gaps, search: _Search) -> str:
-        """Say in words why these numbers were chosen."""
-        sentences = [self._explain_clusters(search), self._explain_outliers(gaps)]
-        n_small = self.answer.n_outliers - self.answer.n_asked
-        if n_small and self.n_clusters < self.answer.n_cut:
-            sentences.append(
-                f"{_count(n_small, 'row')} in groups too small for a cluster "
-                f"{'counts as an outlier' if n_small == 1 else 'count as outliers'}."
-            )
-        if self.runner_up is not None:
-            sentences.append(
-                f"The runner-up is {_count(self.runner_up[0], 'cluster')} and "
-                f"{_count(self.runner_up[1], 'outlier')}."
-            )
-        if search.n_searched < search.n_samples:
-            sentences.append(
-                f"Clusters were searched in {search.n_searched:,} random rows of "
-                f"{search.n_samples:,}, gaps in all."
-            )
-        return " ".join(sentences)
-
-    def _explain_clusters(self, search: _Search) -> str:
-        answer = self.answer
-        is_parted = answer.n_clusters < answer.n_cut
-        chosen = _count(answer.n_cut, "group" if is_parted else "cluster")
-        if answer.how == "asked":
-            return f"{chosen}, because {search.limits.why_fixed}."
-        if answer.how == "crowd":
-            crowd = "No two groups can be told apart: all rows are one crowd"
-            least = search.limits.clusters[0]
-            asked = f", and {least} is the smallest number asked for"
-            return f"{crowd}{asked if least > 1 else ''}."
-        told = search.told(answer.n_asked)
-        words = self._explain_trimming(search) + f"ny two of {chosen} are told apart"
-        if told[answer.n_cut] < _ENTIRELY:
-            words += f" to {told[answer.n_cut]:.0%} or more"
-        if answer.how == "touching":
-            empty = search.candidates(answer.n_asked)[answer.n_cut].borders.empty
-            return (
-                f"{words}; where they meet, rows lie at emptier places than "
-                f"{empty:.0%} of the others."
-            )
-        return f"{words}, {self._explain_more(told, search)}."
-
-    def _explain_more(self, told: dict[int, float], search: _Search) -> str:
-        """Say what is against more clusters."""
-        n_cut, largest = self.answer.n_cut, search.limits.clusters[1]
-        after = max((told[more] for more in told if more > n_cut), default=0.0)
-        if after <= 0:
-            return "and of more, some would be empty"
-        share = f"two would be told apart to {after:.0%}"
-        if after < MIN_TOLD:
-            return f"while of more, {share} only"
-        if n_cut == largest:
-            return f"and of more, {share}: a larger limit than {largest} may find them"
-        return f"while of more, two would be told apart less well, to {after:.0%}"
-
-    def _explain_trimming(self, search: _Search) -> str:
-        """Say what was left out to see clusters, and begin the subject."""
-        if self.answer.n_asked <= self.n_outliers:
-            return "A"
-        share = self.answer.n_asked / search.n_samples
-        return f"Without the {share:.0%} of the rows at the emptiest places, a"
-
-    def _explain_outliers(self, gaps: Gaps) -> str:
-        n_outliers = self.n_outliers
-        if self.how == "gap":
-            width = gaps.widths[self.n_beyond]
-            # Where outliers are sure to be there, any gap will do.
-            verb = "is" if width > gaps.threshold else "would be"
-            rows = _count(self.n_beyond, "strangest row").removeprefix("1 ")
-            return (
-                f"Below the {rows} is a gap {_times(width)} as wide as expected; "
-                f"{gaps.threshold:.3g} {verb} a sign of outliers."
-            )
-        if self.how == "asked":
-            if not n_outliers:
-                return "No row may be set aside."
-            words = _count(n_outliers, "row")
-            return f"{words} set aside, because that was asked for."
-        if self.how == "excess":
-            verb = "lies" if n_outliers == 1 else "lie"
-            return (
-                f"{_count(n_outliers, 'row')} more {verb} far out of the clusters than "
-                "the tails of these have."
-            )
-        widest = gaps.widths.max(initial=0)
-        if widest <= 0:
-            return "There are no gaps between the strangest rows."
-        return (
-            "No gap between the strangest rows is a sign of outliers: the widest is "
-            f"{_times(widest)} as wide as expected, and {gaps.threshold:.3g} would be "
-            "a sign."
-        )
-
-
-def _times(width: float) -> str:
-    return f"{width:,.0f} times" if width >= 100 else f"{width:.3g} times"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

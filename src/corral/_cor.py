@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from corral._blocks import ArrayRows
 from corral._callbacks import CallbackMixin, log_progress, tell_callbacks
-from corral._choice import Limits, choose_numbers, limit_clusters
+from corral._choice import choose_numbers, limit_clusters
 from corral._codes import Codes, one_hot_rows
 from corral._confidence import measure_confidence
 from corral._divergences import BernoulliKL, CodeLength, round_costs
@@ -37,6 +37,7 @@ from corral._partitions import (
 from corral._position import fit_ruler, look_up_codes, rarity_table
 from corral._profiles import Profile, profile_clusters
 from corral._random import Streams, make_streams
+from corral._search import Limits
 from corral._selection import Selection
 from corral._sklearn_compat import Interval, StrOptions, _fit_context
 from corral._threads import Threads, use_threads

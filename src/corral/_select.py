@@ -4,9 +4,10 @@ from numbers import Integral
 
 import numpy as np
 
-from corral._choice import Limits, choose_numbers, limit_clusters
+from corral._choice import choose_numbers, limit_clusters
 from corral._cor import COR, check_codes
 from corral._random import make_streams
+from corral._search import Limits
 from corral._threads import use_threads
 
 
