@@ -43,7 +43,7 @@ _MORE_CLUSTERS = 2
 # those at the emptiest places: noise between clusters hides that they are some.
 _TRIMMED_SHARES = (0.1, 0.25)
 
-# Curves are drawn for so many more or fewer clusters than chosen, these shares of
+# Curves are drawn for so many more or fewer clusters than chosen, and these shares of
 # outliers.
 _CURVE_CLUSTERS = 2
 _CURVE_SHARES = (0.0, 0.02, 0.05, 0.1, 0.15, 0.2, 0.25)
