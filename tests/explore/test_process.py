@@ -12,6 +12,7 @@ from contextlib import closing, contextmanager
 
 import pytest
 
+from corral.explore._server import open_socket, serve
 from tests.cli.example import run_corral
 
 CODE = "from corral.cli import main; main()"
@@ -101,6 +102,24 @@ def check_strangers(server):
             assert answer.status == code
 
 
+@pytest.mark.skipif(os.name == "nt", reason="Windows has other signals")
+def test_a_second_signal_interrupts_in_one_line(data):
+    with explore(data, *OPTIONS) as server:
+        line, _ = server.ask("pages")
+        with closing(line):
+            # Both are there before either is looked at.
+            server.process.send_signal(signal.SIGSTOP)
+            server.process.send_signal(signal.SIGINT)
+            server.process.send_signal(signal.SIGTERM)
+            server.process.send_signal(signal.SIGCONT)
+            code, said = server.wait()
+    assert code == 130
+    assert said == [
+        "Close the page or press Ctrl-C to end.",
+        "Stopped. No file is half-written.",
+    ]
+
+
 def test_the_last_page_is_the_end(data):
     with explore(data, *OPTIONS, code=IMPATIENT) as server:
         first, _ = server.ask("pages")
@@ -119,6 +138,72 @@ def test_a_port_that_is_taken_is_a_sentence(data):
         result = run_corral("explore", data, *OPTIONS, "--port", port)
     assert result.exit_code == 2
     assert f"--port {port} cannot be used: Address already in use" in result.stderr
+
+
+def test_a_port_belongs_to_one_from_the_start():
+    # Also while the rows are fitted and nobody answers yet.
+    with closing(open_socket(0)) as first:
+        port = first.getsockname()[1]
+        with pytest.raises(ValueError, match=f"--port {port} cannot be used: Address"):
+            open_socket(port)
+
+
+def test_a_server_that_cannot_start_says_why_and_announces_nothing(
+    session, writer, monkeypatch
+):
+    async def fail(self, sockets=None):
+        raise OSError(24, "Too many open files")
+
+    told = []
+    monkeypatch.setattr("uvicorn.Server.startup", fail)
+    opening = session.open(source="", name="", folder="")
+    with pytest.raises(OSError, match="Too many open files"):
+        serve(
+            session,
+            writer,
+            opening,
+            open_socket(0),
+            on_ready=told.append,
+            on_fault=told.append,
+        )
+    assert told == []
+
+
+def test_a_folder_that_cannot_be_written_to_is_refused_at_once(
+    data, tmp_path, monkeypatch
+):
+    # As root, every folder can be.
+    monkeypatch.setattr(
+        "corral.cli._explore.os.access", lambda _, mode: mode != os.W_OK
+    )
+    result = run_corral("explore", data, "--no-browser", "--output", tmp_path)
+    assert result.exit_code == 2
+    assert f"--output '{tmp_path}' is a folder that cannot be written to" in (
+        result.stderr
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--n-clusters", 500), "n_samples=150 should be >= n_clusters=500"),
+        (
+            ("--n-clusters", 3, "--n-outliers", 147),
+            "n_outliers=147 should be smaller than n_samples - n_clusters",
+        ),
+        (("--n-outliers", 149), "n_outliers=149 should be smaller than"),
+    ],
+)
+def test_numbers_that_the_rows_do_not_take_are_refused_before_the_fit(
+    data, monkeypatch, words, message
+):
+    def fail(*_):
+        raise AssertionError("fitted")
+
+    monkeypatch.setattr("corral.explore._session.Refit", fail)
+    result = run_corral("explore", data, *OPTIONS, *words)
+    assert result.exit_code == 2
+    assert message in result.stderr
 
 
 @pytest.mark.parametrize(

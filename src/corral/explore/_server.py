@@ -41,7 +41,7 @@ def open_socket(port: int) -> socket.socket:
     Returns
     -------
     taken : socket
-        Bound, but not listening.
+        Bound and listening.
     """
     taken = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     if hasattr(socket, "SO_EXCLUSIVEADDRUSE"):
@@ -52,6 +52,8 @@ def open_socket(port: int) -> socket.socket:
         taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         taken.bind((_HOST, port))
+        # Only a port that listens is ours alone.
+        taken.listen()
     except OSError as error:
         taken.close()
         raise ValueError(
@@ -113,18 +115,22 @@ async def _serve(
     worker = Worker()
     app = make_app(session, writer, opening, worker, pages, on_fault=on_fault)
     server = _Server(Guard(app, token=token, hosts=list_hosts(port)))
-    try:
-        with _catch(lambda: loop.call_soon_threadsafe(end, "interrupted")):
+    preparing = None
+    with _catch(lambda: loop.call_soon_threadsafe(end, "interrupted")):
+        try:
             running = asyncio.create_task(server.serve([taken]))
             while not server.started and not running.done():
                 await asyncio.sleep(0.01)
-            on_ready(f"http://{_HOST}:{port}/{token}/")
-            preparing = asyncio.create_task(_prepare(session, worker))
+            if not running.done():
+                on_ready(f"http://{_HOST}:{port}/{token}/")
+                preparing = asyncio.create_task(_prepare(session, worker))
+            # Says why, if it could not start.
             await running
-            preparing.cancel()
+        finally:
+            if preparing is not None:
+                preparing.cancel()
             worker.end()
-    finally:
-        taken.close()
+            taken.close()
     return cause[0]
 
 
@@ -170,18 +176,22 @@ def _catch(end: Callable[[], object]) -> Iterator[None]:
         yield
         return
     before = {each: signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)}
-
-    def restore() -> None:
-        for each, handler in before.items():
-            signal.signal(each, handler)
+    caught = []
 
     def handle(number: int, frame: object) -> None:
-        restore()
+        # The handlers stay: another signal may have come at the same time.
+        caught.append(number)
+        if len(caught) > 1:
+            raise KeyboardInterrupt
         end()
 
     for each in before:
         signal.signal(each, handle)
     try:
         yield
+        if len(caught) > 1:
+            # The server drops what is raised while it answers.
+            raise KeyboardInterrupt
     finally:
-        restore()
+        for each, handler in before.items():
+            signal.signal(each, handler)
