@@ -25,6 +25,7 @@ def test_version_is_that_of_the_package(run):
         (("ftt",), "There is no command 'ftt'. Did you mean 'fit'? See: corral --help"),
         (("--no-such",), "No such option '--no-such'. See: corral --help"),
         (("fit", "a", "b"), "extra argument (b). See: corral fit --help"),
+        (("fit", "--label", "x"), "'--labels'?) See: corral fit --help"),
         (("fit",), "Missing argument 'DATA'. See: corral fit --help"),
         (("datasets", "lst"), "Did you mean 'list'? See: corral datasets --help"),
         (("demo", "--seed", "many"), "'many' is not a valid integer"),

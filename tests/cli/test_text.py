@@ -1,9 +1,11 @@
 import json
+import shlex
 
 import click
 import pytest
 
 from corral.cli._call import command_line
+from corral.cli._errors import sentence
 from corral.cli._files import print_json
 from corral.cli._group import corral as command
 from corral.cli._names import Names, join_names
@@ -66,6 +68,29 @@ def test_the_call_is_written_so_that_it_can_be_repeated():
     assert """--exclude '"a,b",c'""" in line
     assert "--seed 0" in line
     assert "--n-clusters" not in line
+
+
+@pytest.mark.parametrize("name", ["-dash.csv", "--labels"])
+def test_a_file_whose_name_begins_with_a_dash_is_no_option(name):
+    fit = command.get_command(click.Context(command), "fit")
+    ctx = fit.make_context("corral fit", ["--seed", "1", "--", name])
+    line = command_line(ctx)
+    assert line == f"corral fit ./{name} --seed 1"
+    again = fit.make_context("corral fit", shlex.split(line)[2:])
+    assert again.params["data"] == f"./{name}"
+
+
+def test_standard_input_stays_a_dash():
+    fit = command.get_command(click.Context(command), "fit")
+    assert command_line(fit.make_context("corral fit", ["-"])) == "corral fit -"
+
+
+def test_sentences_have_one_full_stop():
+    assert "KeyError: 'a'. Run" in sentence(KeyError("a"))
+    assert "TypeError: It ends. Run" in sentence(TypeError("It ends."))
+    assert "not expect, TypeError. Run" in sentence(TypeError())
+    assert sentence(OSError(5, "Gone.", "x")) == "'x' cannot be used: Gone."
+    assert sentence(OSError(5, "Gone")) == "Reading or writing failed: Gone."
 
 
 def test_a_name_may_hold_a_line_end_in_quotes():

@@ -52,9 +52,26 @@ def said_words(ctx: click.Context, leave_out: Collection[str] = ()) -> list[str]
     return words
 
 
+def as_argument(value: object) -> str:
+    """Return an argument so that no command takes it for an option.
+
+    Parameters
+    ----------
+    value : object
+        Path of a file, or "-" for standard input.
+
+    Returns
+    -------
+    word : str
+    """
+    word = str(value)
+    return f"./{word}" if word.startswith("-") and word != "-" else word
+
+
 def _words(param: click.Parameter, value: Any) -> list[str]:
     if isinstance(param, click.Argument):
-        return list(map(str, value)) if param.nargs == -1 else [str(value)]
+        values = value if param.nargs == -1 else [value]
+        return [as_argument(each) for each in values]
     option = max(param.opts, key=len)
     if getattr(param, "is_flag", False):
         if value:

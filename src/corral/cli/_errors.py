@@ -104,17 +104,17 @@ def sentence(error: Exception) -> str:
     text : str
     """
     if isinstance(error, OSError) and error.strerror and error.filename:
-        return f"'{error.filename}' cannot be used: {error.strerror}."
+        return f"'{error.filename}' cannot be used: {_end(error.strerror)}"
     if isinstance(error, OSError) and error.strerror:
-        return f"Reading or writing failed: {error.strerror}."
+        return f"Reading or writing failed: {_end(error.strerror)}"
     text = " ".join(str(error).split())
     if isinstance(error, MemoryError):
         return f"The memory is too small. {text}".rstrip()
     if isinstance(error, _EXPECTED) and text:
         return text
     return (
-        f"corral met an error it does not expect, {type(error).__name__}: {text}. Run "
-        "again with --debug and report what it shows."
+        f"corral met an error it does not expect, {_end(_name(error, text))} Run again "
+        "with --debug and report what it shows."
     )
 
 
@@ -168,10 +168,19 @@ def wants_traceback(ctx: click.Context) -> bool:
     return bool(ctx.meta.get("corral.debug"))
 
 
+def _name(error: Exception, text: str) -> str:
+    name = type(error).__name__
+    return f"{name}: {text}" if text else name
+
+
+def _end(text: str) -> str:
+    """End a sentence, unless it has an end."""
+    # Within brackets, too: "(Did you mean '--labels'?)" is a whole sentence.
+    return text if text.endswith((".", "?", ".)", "?)")) else f"{text}."
+
+
 def _usage(error: click.UsageError) -> str:
-    message = " ".join(error.format_message().split())
-    if message[-1] not in ".?":
-        message += "."
+    message = _end(" ".join(error.format_message().split()))
     place = error.ctx.command_path if error.ctx else "corral"
     return f"{message} See: {place} --help"
 
