@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from corral.cli._call import as_argument
 from corral.explore._save import FilesExistError, Writer, check_name, suggest_name
 from tests.cli.example import run_corral
 
@@ -50,6 +51,18 @@ def test_the_command_is_written_as_fit_writes_it(writer, data):
     ]
 
 
+def test_a_table_whose_name_begins_with_a_dash(session, data, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("-dash.csv").write_bytes(data.read_bytes())
+    words = ["--n-partitions", "30", "--seed", "0", "--id-column", "name"]
+    source = as_argument("-dash.csv")
+    writer = Writer(session, source, [source, *words], Path())
+    assert session.view(3, 3, writer.command)["command"].startswith(
+        "corral fit ./-dash.csv "
+    )
+    check_same_files(writer.save(3, 3, "mine"))
+
+
 def test_the_script_is_one_command_whatever_the_folder_is_called(
     writer, tmp_path, monkeypatch
 ):
@@ -92,7 +105,7 @@ def test_the_table_itself_is_never_replaced(session, tmp_path):
 
 def test_a_folder_in_the_way_is_a_sentence(writer, tmp_path):
     (tmp_path / "mine-labels.csv").mkdir()
-    with pytest.raises(ValueError, match="is a folder"):
+    with pytest.raises(ValueError, match=r"^The labels' file '.*' is a folder"):
         writer.save(3, 3, "mine", replace=True)
 
 

@@ -165,6 +165,39 @@ def test_start_is_what_was_asked_for(session):
     assert other["chosen"] != other["start"]
 
 
+@pytest.mark.parametrize(
+    ("asked", "start"),
+    [
+        ((149, "auto"), [149, 0]),
+        ((147, "auto"), [147, 2]),
+        (("auto", 148), [1, 148]),
+        (("auto", 0), [4, 0]),
+        ((150, 0), [150, 0]),
+    ],
+)
+def test_the_first_view_can_be_shown(session, monkeypatch, asked, start):
+    monkeypatch.setattr(Session, "chosen", (4, 5))
+    monkeypatch.setattr(session, "_asked", asked)
+    assert session.open(source="", name="", folder="")["start"] == start
+    assert session.view(*start, no_command)["labels"].count(-1) == start[1]
+
+
+@pytest.mark.parametrize(
+    ("numbers", "words"),
+    [
+        ((149, 1), "149 clusters and 1 outlier need 151 rows, but there are 150."),
+        ((1, 149), "1 cluster and 149 outliers need 151 rows, but there are 150."),
+        ((151, 0), "151 clusters and 0 outliers need 151 rows, but there are 150."),
+    ],
+)
+def test_numbers_are_refused_where_a_fit_refuses_them(session, data, numbers, words):
+    with pytest.raises(ValueError, match=words):
+        session.view(*numbers, no_command)
+    n_clusters, n_outliers = numbers
+    with pytest.raises(ValueError, match="should be"):
+        COR(n_clusters, n_outliers=n_outliers).fit(np.arange(150.0)[:, None])
+
+
 def test_many_outliers_are_listed_in_part(session):
     view = session.view(2, 120, no_command)
     is_outlier = [row["is_outlier"] for row in view["rows"]]

@@ -1,5 +1,6 @@
 """``corral explore``: a local page with sliders for clusters and outliers."""
 
+import os
 import traceback
 from importlib.util import find_spec
 from pathlib import Path
@@ -8,7 +9,7 @@ from typing import Any
 import click
 
 from corral.cli._bar import progress
-from corral.cli._call import said_words
+from corral.cli._call import as_argument, said_words
 from corral.cli._config import config_option
 from corral.cli._errors import sentence, wants_traceback
 from corral.cli._files import check_extras
@@ -148,6 +149,10 @@ def _check(output: Path) -> None:
             f"--output '{output}' is a folder that is not there. Make it first, or "
             "name another."
         )
+    if not os.access(output, os.W_OK):
+        raise ValueError(
+            f"--output '{output}' is a folder that cannot be written to. Name another."
+        )
 
 
 def _prepare(
@@ -176,7 +181,7 @@ def _prepare(
     if "--seed" not in words:
         words += ["--seed", str(options["seed"])]
     output, force = ctx.params["output"], ctx.params["force"]
-    writer = Writer(session, data, words, output, force=force)
+    writer = Writer(session, as_argument(data), words, output, force=force)
     opening = session.open(
         source="standard input" if data == "-" else Path(data).name,
         name=suggest_name(data),

@@ -111,7 +111,11 @@ class Writer:
         if there and not (replace or self._force):
             raise FilesExistError(there)
         check_outputs(
-            {"--labels": labels, "--report": report, "The command's file": script},
+            {
+                "The labels' file": labels,
+                "The report's file": report,
+                "The command's file": script,
+            },
             [self._source],
         )
         outputs = ["--labels", str(labels), "--report", str(report)]

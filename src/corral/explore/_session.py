@@ -9,6 +9,7 @@ import numpy as np
 
 from corral._doubts import count_doubts, say_doubts
 from corral._refit import Refit
+from corral.cli._text import count
 from corral.explore._schema import Cluster, Opening, StrangeRow, View
 from corral.report._charts import score_chart
 from corral.report._clusters import CategoryCounts
@@ -84,6 +85,8 @@ class Session:
         self.table = table
         self.model = model
         estimator, self._X = model._prepare(table)
+        # A fit for all numbers would not refuse those of the start.
+        estimator._check_numbers(self._X.shape[0])
         self._refit = Refit(estimator, self._X)
         self._asked = (model.estimator.n_clusters, model.estimator.n_outliers)
         encoder = model.encoder_
@@ -131,8 +134,7 @@ class Session:
         opening : Opening
         """
         selection = self._refit.chosen.selection_
-        asked = zip(self._asked, self.chosen, strict=True)
-        start = [each if isinstance(each, int) else found for each, found in asked]
+        start = self._find_start()
         n_clusters = max(start[0], self.chosen[0])
         return {
             "source": source,
@@ -236,12 +238,26 @@ class Session:
 
     def _check(self, n_clusters: int, n_outliers: int) -> None:
         """Refuse numbers that no fit takes."""
-        if n_clusters + n_outliers > self.n_samples:
+        # Beside outliers, some cluster has two rows.
+        n_needed = n_clusters + n_outliers + (n_outliers > 0)
+        if n_needed > self.n_samples:
             raise ValueError(
-                f"{n_clusters:,} clusters and {n_outliers:,} outliers need "
-                f"{n_clusters + n_outliers:,} rows, but there are {self.n_samples:,}. "
-                "Lower one of them."
+                f"{count(n_clusters, 'cluster')} and {count(n_outliers, 'outlier')} "
+                f"need {n_needed:,} rows, but there are {self.n_samples:,}. Lower one "
+                "of them."
             )
+
+    def _find_start(self) -> list[int]:
+        """Return the first numbers: those asked for, and beside them what fits."""
+        clusters, outliers = self._asked
+        n_clusters, n_outliers = self.chosen
+        if isinstance(clusters, int):
+            n_clusters = clusters
+            n_outliers = min(n_outliers, max(self.n_samples - clusters - 1, 0))
+        if isinstance(outliers, int):
+            n_outliers = outliers
+            n_clusters = min(n_clusters, self.n_samples - outliers - (outliers > 0))
+        return [n_clusters, n_outliers]
 
     def _place_rows(self, outcome: Outcome) -> dict[str, Any] | None:
         """Put the rows that are drawn into the plane, as the report does."""
