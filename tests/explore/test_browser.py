@@ -175,7 +175,7 @@ def test_boxes_take_any_number_and_none_is_too_large(page):
     type_number(page, "#clusters-box", 60)
     until(page, lambda it: find(it, ".controls .error").is_displayed())
     assert (
-        "60 clusters and 131 outliers need 191 rows"
+        "60 clusters and 131 outliers need 192 rows"
         in find(page, ".controls .error").text
     )
     # What was shown stays, and the page goes on.
@@ -404,6 +404,59 @@ def test_page_says_that_the_server_has_ended(chromium, data):
         assert not find(chromium, "#clusters-slider").is_enabled()
         assert server.wait()[0] == 0
     chromium.get("about:blank")
+
+
+# Answers to a page come later than the end of the server.
+LATE = """
+const ask = window.fetch;
+window.fetch = async (...words) => {
+  const answer = await ask(...words);
+  await new Promise((done) => { window.release = done; });
+  return answer;
+};
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has other signals")
+@pytest.mark.parametrize("control", [".runner-up-pick", ".save .main"])
+def test_nothing_takes_back_that_the_server_has_ended(
+    chromium, data, tmp_path, control
+):
+    with explore(data, *OPTIONS, "--output", tmp_path) as server:
+        chromium.get(server.address)
+        until(chromium, lambda it: find(it, ".status").text)
+        shown = chromium.execute_script("return location.hash")
+        chromium.execute_script(LATE)
+        find(chromium, control).click()
+        until(chromium, lambda it: it.execute_script("return !!window.release"))
+        server.process.send_signal(signal.SIGINT)
+        until(chromium, lambda it: find(it, ".controls .error").is_displayed())
+        chromium.execute_script("window.release()")
+        if control == ".save .main":
+            until(chromium, lambda it: find(it, ".saved").is_displayed())
+        else:
+            until(
+                chromium, lambda it: it.execute_script("return location.hash") != shown
+            )
+        chromium.execute_script(
+            "document.querySelector('.curve-panel .plot')"
+            ".dispatchEvent(new MouseEvent('click', {clientX: 300}))"
+        )
+        assert find(chromium, ".controls").get_attribute("aria-busy") == "false"
+        assert "corral has ended." in find(chromium, ".controls .error").text
+        assert not find(chromium, ".save .main").is_enabled()
+        assert server.wait()[0] == 0
+    chromium.get("about:blank")
+
+
+def test_what_was_fused_before_is_there_at_once(page):
+    # The last fusion is kept.
+    page.refresh()
+    wait_for(page, 3, 3)
+    assert find(page, ".status").text == "fused at once"
+    type_number(page, "#outliers-box", 7)
+    wait_for(page, 3, 7)
+    assert find(page, ".status").text.startswith("fused in ")
 
 
 def test_closing_the_page_ends_the_server_but_loading_it_again_does_not(chromium, data):

@@ -61,15 +61,23 @@ function watchServer() {
   const line = new EventSource("pages");
   line.addEventListener("end", () => {
     line.close();
-    page.classList.add("has-ended");
     showError("corral has ended. What is shown stays, but nothing can be changed or saved.");
+    page.classList.add("has-ended");
     for (const control of page.querySelectorAll(".controls input, .pick, .save button, .save input")) {
       control.disabled = !control.classList.contains("copy");
     }
   });
 }
 
+function hasEnded() {
+  return page.classList.contains("has-ended");
+}
+
+// That corral has ended is the last message.
 function showError(message) {
+  if (hasEnded()) {
+    return;
+  }
   const place = find(".controls .error");
   place.textContent = message;
   place.hidden = !message;
@@ -94,6 +102,9 @@ class Explorer {
   }
 
   want(k, o) {
+    if (hasEnded()) {
+      return;
+    }
     this.wanted = [k, o];
     this.controls.show(k, o);
     this.askForNewest();
@@ -106,7 +117,7 @@ class Explorer {
     }
     this.isAsking = true;
     this.controls.setBusy(true);
-    while (this.wanted) {
+    while (this.wanted && !hasEnded()) {
       const [k, o] = this.wanted;
       this.wanted = null;
       await this.askFor(k, o);
@@ -130,7 +141,7 @@ class Explorer {
         // Another page asked; it is our turn again soon, unless there is a newer wish.
         await new Promise((done) => setTimeout(done, RETRY));
         this.wanted = this.wanted || [k, o];
-      } else if (!this.wanted) {
+      } else if (!this.wanted && !hasEnded()) {
         this.controls.fail();
         showError(error.message);
       }
@@ -159,7 +170,7 @@ class Explorer {
         const box = plot.getBoundingClientRect();
         const share = clamp((event.clientX - box.left) / box.width, 0, 1);
         const rank = Math.exp(share * Math.log(this.opening.n_samples));
-        const most = this.opening.n_samples - this.shown.n_clusters;
+        const most = Math.max(this.opening.n_samples - this.controls.clusters - 1, 0);
         this.want(this.controls.clusters, Math.min(Math.floor(rank), most));
       }
     });
@@ -189,7 +200,8 @@ class Controls {
     this.clustersSlider.max = opening.max_clusters;
     this.outliersSlider.max = this.positions.length - 1;
     this.clustersBox.max = opening.n_samples;
-    this.outliersBox.max = opening.n_samples - 1;
+    // One cluster is left, of two rows.
+    this.outliersBox.max = Math.max(opening.n_samples - 2, 0);
     this.form.addEventListener("submit", (event) => event.preventDefault());
     this.clustersSlider.addEventListener("input", () => {
       onChange(Number(this.clustersSlider.value), this.outliers);
@@ -246,7 +258,8 @@ class Controls {
 
   say(view) {
     const { fuse, rest } = view.seconds;
-    this.status.textContent = `fused in ${duration(fuse)}`;
+    // What was fused before takes no time.
+    this.status.textContent = fuse < 0.0005 ? "fused at once" : `fused in ${duration(fuse)}`;
     this.status.title =
       `fusing ${duration(fuse)}, describing ${duration(rest)}, ` +
       `whole answer ${duration(view.seconds.answer)}, drawing ${duration(view.seconds.draw)}`;
@@ -559,7 +572,7 @@ class Saver {
 
   async save(replace) {
     const view = this.explorer.shown;
-    if (!view) {
+    if (!view || hasEnded()) {
       return;
     }
     this.confirm.hidden = true;
@@ -583,7 +596,7 @@ class Saver {
         this.error.hidden = false;
       }
     }
-    this.button.disabled = false;
+    this.button.disabled = hasEnded();
     this.button.textContent = "Save labels, report and command";
   }
 
