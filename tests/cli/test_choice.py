@@ -109,6 +109,9 @@ def test_options_of_the_choice(groups, words, n_clusters, n_outliers):
         (("--k-range", "5"), "'5' should be two whole numbers, the smaller first"),
         (("--k-range", "9,2"), "'9,2' should be two whole numbers, the smaller first"),
         (("--k-range", "0,2"), "such as 2,20; or auto"),
+        (("--k-range", "2," + "9" * 23), "first and none above 1,000,000,000, such as"),
+        (("--k-range", "2," + "9" * 5000), "first and none above 1,000,000,000"),
+        (("--k-range", "2,1000000001"), "'2,1000000001' should be two whole numbers"),
         (("--k-range", "few"), "'few' should be two whole numbers"),
         (("--n-clusters", "many"), "'many' is not a valid integer or auto"),
         (

@@ -5,6 +5,9 @@ from typing import Any
 
 import click
 
+# The ends of a range are no larger.
+_MAX_NUMBER = 10**9
+
 
 class CountOrAuto(click.IntRange):
     """A whole number, or "auto"."""
@@ -28,8 +31,8 @@ class Range(click.ParamType):
         text = "".join(str(value).lower().split())
         if text != "auto" and not self._is_range(text):
             self.fail(
-                f"{value!r} should be two whole numbers, the smaller first, such as "
-                "2,20; or auto.",
+                f"{str(value)[:40]!r} should be two whole numbers, the smaller first "
+                f"and none above {_MAX_NUMBER:,}, such as 2,20; or auto.",
                 param,
                 ctx,
             )
@@ -37,8 +40,11 @@ class Range(click.ParamType):
 
     @staticmethod
     def _is_range(text: str) -> bool:
-        found = re.fullmatch(r"([0-9]+),([0-9]+)", text)
-        return found is not None and 1 <= int(found[1]) <= int(found[2])
+        # With so few digits, any of them can be read.
+        found = re.fullmatch(r"([0-9]{1,10}),([0-9]{1,10})", text)
+        if found is None:
+            return False
+        return 1 <= int(found[1]) <= int(found[2]) <= _MAX_NUMBER
 
 
 def read_range(text: str | None) -> tuple[int, int] | str | None:
