@@ -96,6 +96,18 @@ def test_charts_mark_what_was_chosen(described):
     assert [name.text for name in objective.names] == ["2", "3"]
 
 
+def test_words_on_a_line_stand_where_the_curve_is_not(described):
+    described["gaps"] = {
+        "numbers": [1, *range(30, 101)],
+        "values": [1.0, *[1.5 * described["gap_threshold"]] * 71],
+    }
+    assert gap_chart(described).names_level_left
+    described["gaps"] = {"numbers": [1, 2, 100], "values": [12.0, 12.0, 1.0]}
+    assert not gap_chart(described).names_level_left
+    # The first numbers of clusters are told apart best.
+    assert not told_chart(described).names_level_left
+
+
 @pytest.mark.parametrize("width", [1e-9, 1e9])
 def test_charts_of_nasty_gaps_stay_inside(described, width):
     described["gaps"] = {"numbers": [7], "values": [width]}
@@ -117,6 +129,8 @@ def test_page_says_why_and_marks_the_runner_up(estimator, selection):
     assert page.count("runner-up</td>") == page.count("chosen</td>") == 1
     assert "Listed are 6 of 9 candidates" in page
     assert "hardest to tell" in page
+    assert "the last before the steepest fall" in page
+    assert "clear above" not in page
     assert "like any other place" not in page
     # Criteria that nobody knows have no column.
     assert "stability" not in page

@@ -29,6 +29,10 @@ _MAX_NUMBERS = 16
 _TICK_DISTANCE = 12
 _NAME_DISTANCE = 8
 
+# The words on a line across a chart take this much of it, in percent.
+_LEVEL_WIDTH = 50
+_LEVEL_HEIGHT = 12
+
 # An axis spans at least this share of the largest value, so that its ticks stay short.
 _MIN_SPAN = 1e-6
 
@@ -51,6 +55,8 @@ class Chart(NamedTuple):
         Where a vertical line divides the chart.
     level : float or None
         The height of a line across the chart.
+    names_level_left : bool
+        Whether the words on that line stand at its left end.
     mark : (float, float) or None
         A point of the curve that counts more than the others.
     others : list of list of (float, float)
@@ -64,6 +70,7 @@ class Chart(NamedTuple):
     y_ticks: list[Tick]
     cut: float | None = None
     level: float | None = None
+    names_level_left: bool = False
     mark: tuple[float, float] | None = None
     others: Sequence[list[tuple[float, float]]] = ()
     names: Sequence[Tick] = ()
@@ -114,6 +121,7 @@ def told_chart(selection: Mapping[str, Any]) -> Chart:
         x_ticks=[Tick(across(k), f"{k:,}") for k in _thin(numbers, _MAX_NUMBERS)],
         y_ticks=y_ticks,
         level=heights[len(values)],
+        names_level_left=_is_left_emptier(points, heights[len(values)]),
         mark=_find_mark(points, numbers, selection["n_clusters"]),
     )
 
@@ -137,6 +145,7 @@ def gap_chart(selection: Mapping[str, Any]) -> Chart:
             for power in range(n_powers + 1)
         ],
         level=100 - upwards(level),
+        names_level_left=_is_left_emptier(points, 100 - upwards(level)),
         mark=_find_mark(points, numbers, selection["n_outliers"]),
     )
 
@@ -167,6 +176,14 @@ def objective_chart(selection: Mapping[str, Any]) -> Chart:
         others=[each for k, each in drawn.items() if k != chosen],
         names=_name_ends(drawn, chosen),
     )
+
+
+def _is_left_emptier(points: Sequence[tuple[float, float]], level: float) -> bool:
+    """Return whether words on a line hide fewer points at its left end."""
+    near = [x for x, y in points if level - _LEVEL_HEIGHT <= y <= level]
+    n_left = sum(x <= _LEVEL_WIDTH for x in near)
+    n_right = sum(x >= 100 - _LEVEL_WIDTH for x in near)
+    return n_left < n_right
 
 
 def _find_mark(
