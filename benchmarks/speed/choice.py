@@ -1,5 +1,6 @@
 """A fit that chooses its numbers, against one that is given the same."""
 
+import time
 from collections.abc import Iterator
 
 import numpy as np
@@ -14,10 +15,13 @@ from benchmarks.speed._measure import (
     rows_or_note,
 )
 from corral import COR
+from corral._refit import Refit
 
 _LIMIT = 3
 # Seconds that choosing may add to a fit on half a million rows.
 _ALLOWANCE = 10.0
+# Seconds in which a slider should answer.
+_MOVE = 0.2
 
 
 def measure(options: Options) -> list[Row]:
@@ -32,8 +36,23 @@ def _measure_blobs(options: Options) -> Iterator[Row]:
     n_samples = 100_000
     X = make_noisy_blobs(n_samples, n_features=8)
     seconds = _time_both(X, options.rounds(3, 5))
-    what = f"choice: blobs, {n_samples:,} x {X.shape[1]}, numbers chosen / given"
-    yield Row(what, *middle(seconds), at_most(_LIMIT))
+    name = f"choice: blobs, {n_samples:,} x {X.shape[1]}"
+    yield Row(f"{name}, numbers chosen / given", *middle(seconds), at_most(_LIMIT))
+    moves = _time_moves(X)
+    yield Row(f"{name}, a slider's move / allowed", *middle([moves]), _MOVE, at_most(1))
+
+
+def _time_moves(X: np.ndarray) -> list[float]:
+    """Time fusions of the same partitions, as `corral explore` makes them."""
+    refit = Refit(COR(random_state=0), X)
+    list(refit.prepare())
+    seconds = []
+    for n_clusters in range(3, 9):
+        for n_outliers in (100, 1000, 5000):
+            start = time.perf_counter()
+            refit.fuse(n_clusters, n_outliers, quick=True)
+            seconds.append(time.perf_counter() - start)
+    return seconds
 
 
 def _measure_kddcup(options: Options) -> Iterator[Row]:

@@ -41,8 +41,8 @@ class SelectionDisplay:
     """Curves that say why a number of clusters and of outliers was chosen.
 
     *clusters*: how well the two clusters that are hardest to tell apart are told apart,
-    by the number of clusters. Above the line they are clearly two, and one cluster more
-    than the chosen number should fall below the chosen one.
+    by the number of clusters. The line is the least that clusters need as a rule, and
+    the chosen number is the last before the steepest fall.
 
     *outliers*: how wide the gap below the strangest rows is, by the number of rows
     above it. A gap above the line is a sign of outliers.
@@ -198,7 +198,7 @@ class SelectionDisplay:
             lines.append(_plot(ax, stability, style, label="stability"))
         n_clusters = self.selection.n_clusters_
         self._mark("clusters", ax, told, n_clusters, f"{n_clusters} chosen")
-        _draw_level(ax, MIN_TOLD, f"clear above {MIN_TOLD:.2f}")
+        _draw_level(ax, MIN_TOLD, f"the least that is needed, {MIN_TOLD:.2f}")
         ax.set_ylim(min(0.0, *ax.get_ylim()), 1.05)
         if len(told.numbers) <= _MAX_TICKS:
             ax.set_xticks(told.numbers)
