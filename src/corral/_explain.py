@@ -244,6 +244,6 @@ def _find_library() -> Literal["pandas", "polars", "pyarrow"]:
             continue
         return name
     raise ImportError(
-        "Explanations are data frames, which need pandas, polars or pyarrow. Install "
+        "The answer is a data frame, which needs pandas, polars or pyarrow. Install "
         "one with: pip install pandas"
     )

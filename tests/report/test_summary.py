@@ -383,7 +383,7 @@ def test_summary_without_data_frame_libraries(planted, monkeypatch):
     model = COR(3, n_outliers=6, random_state=0).fit(planted.X)
 
     def refuse(*_, **__):
-        raise ImportError("Explanations are data frames")
+        raise ImportError("The answer is a data frame")
 
     monkeypatch.setattr(COR, "explain", refuse)
     summary = summarize(model, planted.X)
