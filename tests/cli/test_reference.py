@@ -1,7 +1,9 @@
 from pathlib import Path
 
+import click
+
 from corral.cli._errors import EXIT_CODES
-from corral.cli._group import COMMANDS
+from corral.cli._group import COMMANDS, corral
 from corral.cli._reference import make_reference
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "cli.md"
@@ -26,3 +28,10 @@ def test_page_does_not_depend_on_the_terminal(monkeypatch):
     page = make_reference()
     monkeypatch.setenv("COLUMNS", "40")
     assert make_reference() == page
+
+
+def test_page_does_not_depend_on_what_was_called_before():
+    # Click keeps the names of help that a command met first.
+    predict = corral.get_command(click.Context(corral), "predict")
+    predict.make_context("corral predict", ["model.skops", "data.csv"])
+    assert PAGE.read_text(encoding="utf-8") == make_reference()

@@ -3,7 +3,7 @@
 import click
 
 from corral import __version__
-from corral.cli._lazy import Entry, SentenceGroup, debug_option
+from corral.cli._lazy import HELP_NAMES, Entry, SentenceGroup, debug_option
 
 COMMANDS = {
     "fit": Entry("corral.cli._fit", "Find clusters and outliers in a file."),
@@ -28,7 +28,7 @@ COMMANDS = {
 @click.group(
     cls=SentenceGroup,
     entries=COMMANDS,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings={"help_option_names": list(HELP_NAMES)},
 )
 @click.version_option(__version__, prog_name="corral", message="%(prog)s %(version)s")
 def corral() -> None:

@@ -8,6 +8,8 @@ import click
 
 from corral.cli._errors import as_sentences, near_names, set_debug
 
+HELP_NAMES = ("-h", "--help")
+
 
 class Entry(NamedTuple):
     """Where a command is, and what it does.
@@ -48,7 +50,7 @@ class LazyGroup(click.Group):
             return None
         module = import_module(self.entries[name].module)
         command = getattr(module, name.replace("-", "_"))
-        _add_debug(command)
+        _add_common(command)
         return command
 
     def resolve_command(self, ctx: click.Context, args: list[str]):
@@ -80,12 +82,14 @@ class SentenceGroup(LazyGroup):
             return super().invoke(ctx)
 
 
-def _add_debug(command: click.Command) -> None:
-    """Let --debug stand behind the name of a command and of those below it, too."""
+def _add_common(command: click.Command) -> None:
+    """Let --debug and -h stand behind the name of a command and those below it."""
     if all(each.name != "debug" for each in command.params):
         command.params.append(debug_option())
+    # Click keeps the names of help that it meets first, also without the group above.
+    command.context_settings.setdefault("help_option_names", list(HELP_NAMES))
     for each in getattr(command, "commands", {}).values():
-        _add_debug(each)
+        _add_common(each)
 
 
 def debug_option() -> click.Option:

@@ -14,6 +14,7 @@ import click
 
 from corral.cli._errors import EXIT_CODES
 from corral.cli._group import corral
+from corral.cli._lazy import HELP_NAMES
 
 _HEAD = """\
 # Command line
@@ -127,7 +128,7 @@ def _context(command: click.Command, path: str) -> click.Context:
         command,
         info_name=path,
         terminal_width=88,
-        help_option_names=["-h", "--help"],
+        help_option_names=list(HELP_NAMES),
     )
 
 

@@ -11,6 +11,7 @@ from corral.cli._bar import progress
 from corral.cli._call import command_line
 from corral.cli._files import check_outputs, write_labels, write_text
 from corral.cli._fit import fit
+from corral.cli._lazy import HELP_NAMES
 from corral.cli._work import judge_fit, make_page
 from corral.explore._session import Session
 
@@ -82,7 +83,9 @@ class Writer:
         """
         numbers = ["--n-clusters", str(n_clusters), "--n-outliers", str(n_outliers)]
         words = [*self._words, *numbers, "--k-range", "auto", *outputs]
-        return command_line(fit.make_context("corral fit", words))
+        names = list(HELP_NAMES)
+        ctx = fit.make_context("corral fit", words, help_option_names=names)
+        return command_line(ctx)
 
     def save(
         self, n_clusters: int, n_outliers: int, name: str, *, replace: bool = False
