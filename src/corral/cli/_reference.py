@@ -66,7 +66,8 @@ Labels have the columns
 - `nearest_label`: the nearest cluster, of outliers too, where the method has clusters;
 - `outlier_score`: higher is stranger;
 - `outlier_confidence`, `label_confidence`: how often the row is set aside, and how
-  often its nearest cluster is the same, if partitions are drawn again; fits by cor only;
+  often its nearest cluster is the same, if partitions are drawn again; only for fits
+  by cor;
 - `known_share`: the share of the row's cells that are there, if any cell is missing.
 
 A file is written whole or not at all, and only when all results are there. Outputs that
