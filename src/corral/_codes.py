@@ -88,6 +88,30 @@ class Codes:
         present, inverse = np.unique(self.inverse[samples], return_inverse=True)
         return Codes(self.book, self.rows[present], inverse, np.bincount(inverse))
 
+    def count_jointly(
+        self, clusters: np.ndarray, kept: np.ndarray, n_clusters: int, partition: int
+    ) -> np.ndarray:
+        """Return how many samples of each cluster have each label of a partition.
+
+        Parameters
+        ----------
+        clusters : ndarray of shape (n_codes,)
+        kept : ndarray of shape (n_codes,)
+            How many samples of each code count.
+        n_clusters : int
+        partition : int
+
+        Returns
+        -------
+        counts : ndarray of shape (n_clusters, n_labels + 1)
+            The last column is for labels that were not there when the partition was
+            made. Samples without a label are left out.
+        """
+        n_slots = self.book.n_labels[partition] + 2
+        places = clusters.astype(np.intp) * n_slots + self.rows[:, partition]
+        counts = np.bincount(places, kept, minlength=n_clusters * n_slots)
+        return counts.reshape(n_clusters, n_slots)[:, :-1]
+
     def weigh(self, sample_weight: np.ndarray | None) -> np.ndarray:
         """Return the weight of each code, of shape (n_codes,), float64."""
         if sample_weight is None:

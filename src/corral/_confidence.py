@@ -168,24 +168,26 @@ class _Costs(NamedTuple):
         present, places = np.unique(codes.inverse[rows], return_inverse=True)
         # Each draw is one of as many partitions as there are.
         distances = distances[rows] / codes.rows.shape[1]
+        table = self.table + self.rarity[:, None]
         for partitions in resamples:
-            again = self._cost_strange(codes.rows[present], partitions)[places]
+            again = self._cost_least(codes.rows[present], table, partitions)[places]
             again += len(partitions) * distances
             shares[rows] += _share_places(again, n_outliers)
         return shares / len(resamples)
 
-    def _cost_strange(self, rows: np.ndarray, partitions: np.ndarray) -> np.ndarray:
-        """Return the costs of codes in a resample, with how rare they are."""
-        strange = np.empty(len(rows))
-        table = self.table + self.rarity[:, None]
+    def _cost_least(
+        self, rows: np.ndarray, table: np.ndarray, partitions: np.ndarray
+    ) -> np.ndarray:
+        """Return the costs of codes in their nearest cluster, in a resample."""
+        least = np.empty(len(rows))
 
         def work(here: slice) -> None:
             (costs,) = self._cost(rows[here], table, [partitions])
-            strange[here] = costs.min(axis=1)
+            least[here] = costs.min(axis=1)
 
         for _ in self.threads.map(work, _split(len(rows))):
             pass
-        return strange
+        return least
 
     def _cost(
         self, rows: np.ndarray, table: np.ndarray, resamples: list[np.ndarray]

@@ -103,7 +103,7 @@ def compare_pairs(
     untold = np.zeros((n_clusters, n_clusters))
     mixed = np.zeros_like(untold)
     for j in finest:
-        joint = _count_jointly(codes, labels, kept, n_clusters, j)
+        joint = codes.count_jointly(labels, kept, n_clusters, j)
         here, there = joint[:, None, :], joint[None, :, :]
         untold += _binary_entropy(here, there).sum(axis=2)
         both = np.maximum(here + there, 1e-300)
@@ -233,7 +233,7 @@ def describe_length(
     n_outliers = n_samples - n_kept
     lengths, alike = [], []
     for j in partitions:
-        joint = _count_jointly(codes, labels, kept, n_clusters, j)
+        joint = codes.count_jointly(labels, kept, n_clusters, j)
         lengths.append(sum(map(_list_length, joint)))
         alike.append(np.log(max(codes.book.n_labels[j], 1)))
     clusters = _list_length(np.bincount(labels, kept, minlength=n_clusters))
@@ -248,16 +248,6 @@ def _list_length(counts: np.ndarray) -> float:
     n_labels, n_rows = len(counts), counts.sum()
     known = gammaln(n_labels / 2) - n_labels * gammaln(0.5)
     return float(gammaln(n_rows + n_labels / 2) - gammaln(counts + 0.5).sum() - known)
-
-
-def _count_jointly(
-    codes: Codes, labels: np.ndarray, kept: np.ndarray, n_clusters: int, partition: int
-) -> np.ndarray:
-    """Return how many rows of each cluster have each label; none that miss it."""
-    n_slots = codes.book.n_labels[partition] + 2
-    places = labels * n_slots + codes.rows[:, partition]
-    joint = np.bincount(places, kept, minlength=n_clusters * n_slots)
-    return joint.reshape(n_clusters, n_slots)[:, :-1]
 
 
 class Ranking(NamedTuple):

@@ -288,16 +288,9 @@ class Problem:
         entropy = _entropy(sizes / sizes.sum())
         if entropy <= 0:
             return 0.0
-        book = self.codes.book
         information = []
         for j in self.settings.separating:
-            n_slots = book.n_labels[j] + 2
-            pairs = labels.astype(np.intp) * n_slots + self.codes.rows[:, j]
-            joint = np.bincount(
-                pairs, kept, minlength=self.settings.n_clusters * n_slots
-            )
-            # Without those that have no label.
-            joint = joint.reshape(-1, n_slots)[:, :-1]
+            joint = self.codes.count_jointly(labels, kept, self.settings.n_clusters, j)
             information.append(_mutual_information(joint / max(joint.sum(), 1e-300)))
         most = np.log(self.settings.n_clusters)
         return float(np.mean(information) / entropy ** (1 - _BALANCE) / most**_BALANCE)
