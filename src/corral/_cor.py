@@ -896,10 +896,10 @@ class COR(
         )
         self.n_clusters_ = self.selection_.n_clusters_
         self.n_outliers_ = self.selection_.n_outliers_
-        if self._chooses_outliers and encoded.position is not None:
-            others = np.delete(encoded.position, counted)
-            position = encoded.position[counted]
-            self.n_outliers_ += _count_as_strange(others, position, self.n_outliers_)
+        if self._chooses_outliers and len(counted) < n_samples:
+            self.n_outliers_ += _count_as_strange(
+                encoded.position, counted, self.n_outliers_
+            )
         logger.info(
             "%d clusters and %d outliers: %s",
             self.n_clusters_,
@@ -1177,12 +1177,14 @@ def check_codes(n_codes: int, n_clusters: int, n_partitions: int) -> None:
         )
 
 
-def _count_as_strange(others: np.ndarray, position: np.ndarray, n_outliers: int) -> int:
-    """Return how many other rows lie where outliers do: they are set aside as well."""
-    if not n_outliers or not len(others):
+def _count_as_strange(
+    position: np.ndarray | None, counted: np.ndarray, n_outliers: int
+) -> int:
+    """Return how many rows that do not count lie where outliers do."""
+    if position is None or not n_outliers:
         return 0
-    cut = np.partition(position, -n_outliers)[-n_outliers]
-    return int(np.count_nonzero(others >= cut))
+    cut = np.partition(position[counted], -n_outliers)[-n_outliers]
+    return int(np.count_nonzero(np.delete(position, counted) >= cut))
 
 
 def _put_back(labels: np.ndarray, nearest: np.ndarray, n_clusters: int) -> np.ndarray:
