@@ -4,8 +4,8 @@ import csv
 import io
 import re
 import zipfile
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -23,6 +23,11 @@ _MISSING_MARK = "?"
 # From so many bytes it is told what parts cells.
 _SAMPLE_BYTES = 2**16
 
+# pyarrow takes no larger block of text.
+LARGEST_BLOCK = 2**31 - 1
+
+NOT_UTF8 = "is not UTF-8 text. Save it as UTF-8."
+
 
 class Broken(ValueError):
     """Why a file cannot be read, as the end of a sentence that begins with its name."""
@@ -33,7 +38,8 @@ def name_features(n_features: int) -> list[str]:
     return [f"feature {j}" for j in range(n_features)]
 
 
-def _reason(error: BaseException) -> str:
+def first_line(error: BaseException) -> str:
+    """Return the first line of what an error says, without its full stop."""
     lines = str(error).strip().splitlines()
     return lines[0].rstrip(".") if lines else type(error).__name__
 
@@ -41,76 +47,127 @@ def _reason(error: BaseException) -> str:
 # Text ---------------------------------------------------------------------------------
 
 
-def read_csv(content: Any, delimiter: str | None = None) -> Any:
-    """Read CSV; cells are parted by the comma, semicolon or tab that its head has most.
+class CsvForm(NamedTuple):
+    """How a CSV file is written, as its head tells.
 
-    The first line names the columns, unless all its cells are numbers and they do not
-    count up by one, as the years or places of a wide table do.
+    Attributes
+    ----------
+    head : str
+        The first part of the file, a line at least.
+    encoding : {"utf8", "utf-16"}
+    delimiter : str
+        What parts the cells.
+    point : str
+        What parts a number from its fraction.
+    names : list of str or None
+        Names of the columns; None if the first line has them.
     """
-    pa, arrow_csv = need_arrow(), need_arrow("pyarrow.csv")
-    head, encoding = _head_of(content)
+
+    head: str
+    encoding: str
+    delimiter: str
+    point: str
+    names: list[str] | None
+
+    def read_options(self, **more: Any) -> Any:
+        """Return pyarrow's options of reading, with some of one's own."""
+        options = {"encoding": self.encoding, "column_names": self.names, **more}
+        return need_arrow("pyarrow.csv").ReadOptions(**options)
+
+    def parse_options(self, **more: Any) -> Any:
+        """Return pyarrow's options of parting cells, with some of one's own."""
+        options = {"delimiter": self.delimiter, "newlines_in_values": True, **more}
+        return need_arrow("pyarrow.csv").ParseOptions(**options)
+
+    def convert_options(self, **more: Any) -> Any:
+        """Return pyarrow's options of turning cells into values, with some more."""
+        make = need_arrow("pyarrow.csv").ConvertOptions
+        options = {
+            "null_values": [*make().null_values, _MISSING_MARK],
+            "strings_can_be_null": True,
+            "decimal_point": self.point,
+        }
+        return make(**{**options, **more})
+
+
+def find_csv_form(file: Any, delimiter: str | None = None) -> CsvForm:
+    """Return how a CSV file is written, from an open file at its beginning.
+
+    Cells are parted by the comma, semicolon or tab that its head has most. The first
+    line names the columns, unless all its cells are numbers and they do not count up by
+    one, as the years or places of a wide table do.
+    """
+    head, encoding = _head_of(file)
     delimiter = delimiter or _find_delimiter(head)
     point = _find_decimal_point(head, delimiter)
     cells = _first_cells(head, delimiter)
     names = None if _is_header(cells, point) else name_features(len(cells))
-    convert = arrow_csv.ConvertOptions(
-        null_values=[*arrow_csv.ConvertOptions().null_values, _MISSING_MARK],
-        strings_can_be_null=True,
-        decimal_point=point,
-    )
-    read_options = arrow_csv.ReadOptions(encoding=encoding, column_names=names)
-    parse = arrow_csv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
+    return CsvForm(head, encoding, delimiter, point, names)
+
+
+def read_csv(content: Any, delimiter: str | None = None) -> Any:
+    """Read CSV; its head tells how it is written."""
+    pa = need_arrow()
+    form = find_csv_form(pa.BufferReader(content), delimiter)
     try:
-        table = _parse_csv(content, read_options, parse, convert)
-        codes = _find_codes(table, head, delimiter)
+        table = _parse_csv(content, form, {})
+        codes = find_codes(table.schema, form)
         if codes:
-            convert.column_types = dict.fromkeys(codes, pa.string())
-            table = _parse_csv(content, read_options, parse, convert)
-        _check_utf8(table)
+            table = _parse_csv(content, form, dict.fromkeys(codes, pa.string()))
+        check_utf8(table.schema)
     except UnicodeError as error:
-        raise Broken("is not UTF-8 text. Save it as UTF-8.") from error
+        raise Broken(NOT_UTF8) from error
     except pa.ArrowInvalid as error:
-        raise Broken(_why_not_csv(error, content, encoding, delimiter)) from error
+        raise Broken(why_not_csv(error, io.BytesIO(content), form)) from error
     return table
 
 
-def _parse_csv(content: Any, read: Any, parse: Any, convert: Any) -> Any:
+def _parse_csv(content: Any, form: CsvForm, types: dict[str, Any]) -> Any:
     pa, arrow_csv = need_arrow(), need_arrow("pyarrow.csv")
+    read, parse = form.read_options(), form.parse_options()
+    convert = form.convert_options(column_types=types)
     try:
         return arrow_csv.read_csv(pa.BufferReader(content), read, parse, convert)
     except pa.ArrowInvalid as error:
-        if "straddl" not in str(error):
+        if not is_long_line(error):
             raise
-        # A line is longer than two blocks: one block for all, of at most 2 GiB.
-        read.block_size = min(content.size, 2**31 - 1)
+        # One block for all, of at most 2 GiB.
+        read.block_size = min(content.size, LARGEST_BLOCK)
         return arrow_csv.read_csv(pa.BufferReader(content), read, parse, convert)
 
 
-def _find_codes(table: Any, head: str, delimiter: str) -> list[str]:
+def is_long_line(error: Exception) -> bool:
+    """Return whether a line was longer than two of pyarrow's blocks."""
+    return "straddl" in str(error)
+
+
+def find_codes(schema: Any, form: CsvForm) -> list[str]:
     """Return the columns of whole numbers that are codes, such as 00123.
 
     Two digits are a month or a minute sooner than a code.
     """
     types = need_arrow().types
     is_code = re.compile(r"\s*0\d\d+\s*$").match
-    is_whole = [types.is_integer(kind) for kind in table.schema.types]
+    is_whole = [types.is_integer(kind) for kind in schema.types]
     found = set()
+    lines = io.StringIO(form.head, newline="")
     try:
-        for row in csv.reader(io.StringIO(head, newline=""), delimiter=delimiter):
+        for row in csv.reader(lines, delimiter=form.delimiter):
             found |= {j for j, cell in enumerate(row[: len(is_whole)]) if is_code(cell)}
     except csv.Error:
         # A cell is too long for the reader: the lines before it have to do.
         pass
-    return [table.column_names[j] for j in sorted(found) if is_whole[j]]
+    return [schema.names[j] for j in sorted(found) if is_whole[j]]
 
 
-def _head_of(content: Any) -> tuple[str, str]:
+def _head_of(file: Any) -> tuple[str, str]:
     """Return the first part as text, a line at least, and how it is written."""
-    n_bytes = _SAMPLE_BYTES
-    head = bytes(content[: min(content.size, n_bytes)])
-    while b"\n" not in head.lstrip(b"\r\n") and n_bytes < content.size:
-        n_bytes *= 2
-        head = bytes(content[: min(content.size, n_bytes)])
+    head = file.read(_SAMPLE_BYTES)
+    while b"\n" not in head.lstrip(b"\r\n"):
+        more = file.read(len(head))
+        if not more:
+            break
+        head += more
     if head[:2] in (b"\xff\xfe", b"\xfe\xff"):
         return head[: len(head) // 2 * 2].decode("utf-16", "replace"), "utf-16"
     return head.decode("utf-8-sig", "replace"), "utf8"
@@ -159,35 +216,57 @@ def _find_decimal_point(head: str, delimiter: str) -> str:
     return "," if n_commas > n_points else "."
 
 
-def _why_not_csv(error: Exception, content: Any, encoding: str, delimiter: str) -> str:
-    """Return why, with the line where the number of cells changes."""
+def why_not_csv(error: Exception, file: Any, form: CsvForm) -> str:
+    """Return why, with the line where the number of cells changes.
+
+    Parameters
+    ----------
+    error : Exception
+        What pyarrow said.
+    file : binary file
+        At its beginning.
+    form : CsvForm
+    """
     if "Empty CSV" in str(error):
         return "has no rows."
-    # pyarrow numbers rows, without those that are blank.
-    file = io.TextIOWrapper(io.BytesIO(content), encoding, "replace", newline="")
-    reader = csv.reader(file, delimiter=delimiter)
     try:
-        head = next((row for row in reader if row), [])
-        line = reader.line_num + 1
-        for row in reader:
-            if row and len(row) != len(head):
-                cells = "1 cell" if len(row) == 1 else f"{len(row)} cells"
-                return (
-                    f"has {cells} in line {line}, where {len(head)} are expected as in "
-                    f"its first line: {delimiter.join(row)[:60]!r}. Put cells that "
-                    "hold the delimiter in quotes."
-                )
-            line = reader.line_num + 1
+        for line, row, n_cells in find_odd_lines(file, form):
+            return (
+                f"has {_count_cells(row)} in line {line}, where {n_cells} are expected "
+                f"as in its first line: {form.delimiter.join(row)[:60]!r}. Put cells "
+                "that hold the delimiter in quotes."
+            )
     except csv.Error:
         # A cell is too long for the reader: what pyarrow says has to do.
         pass
-    return f"cannot be read as CSV: {_reason(error)[:200]}."
+    return f"cannot be read as CSV: {first_line(error)[:200]}."
 
 
-def _check_utf8(table: Any) -> None:
+def find_odd_lines(file: Any, form: CsvForm) -> Iterator[tuple[int, list[str], int]]:
+    """Yield the lines whose number of cells is not that of the first.
+
+    Each with its number, its cells, and the number of cells of the first line.
+    pyarrow numbers rows, without those that are blank.
+    """
+    text = io.TextIOWrapper(file, form.encoding, "replace", newline="")
+    reader = csv.reader(text, delimiter=form.delimiter)
+    head = next((row for row in reader if row), [])
+    line = reader.line_num + 1
+    for row in reader:
+        if row and len(row) != len(head):
+            yield line, row, len(head)
+        line = reader.line_num + 1
+
+
+def _count_cells(row: list[str]) -> str:
+    return "1 cell" if len(row) == 1 else f"{len(row)} cells"
+
+
+def check_utf8(schema: Any) -> None:
+    """Refuse columns that are bytes: pyarrow could not read them as text."""
     pa = need_arrow()
     # Names are decoded when they are asked for.
-    columns = zip(table.column_names, table.schema.types, strict=True)
+    columns = zip(schema.names, schema.types, strict=True)
     wrong = [name for name, kind in columns if pa.types.is_binary(kind)]
     if wrong:
         names = ", ".join(map(repr, wrong))
@@ -202,7 +281,7 @@ def _read_parquet(content: Any) -> Any:
     try:
         return parquet.read_table(pa.BufferReader(content))
     except (pa.ArrowException, OSError) as error:
-        raise Broken(f"is broken or cut off: {_reason(error)}.") from error
+        raise Broken(f"is broken or cut off: {first_line(error)}.") from error
 
 
 def _read_arrow(content: Any) -> Any:
@@ -212,7 +291,7 @@ def _read_arrow(content: Any) -> Any:
         with open_it(pa.BufferReader(content)) as reader:
             return reader.read_all()
     except (pa.ArrowException, OSError) as error:
-        raise Broken(f"is broken or cut off: {_reason(error)}.") from error
+        raise Broken(f"is broken or cut off: {first_line(error)}.") from error
 
 
 # Arrays -------------------------------------------------------------------------------
@@ -267,13 +346,14 @@ def _load_numpy(content: Any) -> Any:
     try:
         return np.load(need_arrow().BufferReader(content), allow_pickle=False)
     except (ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
-        raise Broken(_why_not_numpy(error)) from error
+        raise Broken(why_not_numpy(error)) from error
 
 
-def _why_not_numpy(error: Exception) -> str:
+def why_not_numpy(error: Exception) -> str:
+    """Return why NumPy could not load a file."""
     if "allow_pickle" in str(error):
         return "holds Python objects, which are not read. Save numbers or texts."
-    return f"is broken or cut off: {_reason(error)}."
+    return f"is broken or cut off: {first_line(error)}."
 
 
 _CSR_PARTS = ("data", "indices", "indptr", "shape")
@@ -293,7 +373,7 @@ def _read_npz(content: Any) -> Any:
         except Broken:
             raise
         except (ValueError, OSError, zipfile.BadZipFile) as error:
-            raise Broken(_why_not_numpy(error)) from error
+            raise Broken(why_not_numpy(error)) from error
 
 
 def _choose_array(file: Any) -> np.ndarray:
@@ -322,9 +402,9 @@ def _read_mtx(content: Any) -> Any:
     try:
         values = mmread(need_arrow().BufferReader(content))
     except (ValueError, OverflowError, EOFError, OSError) as error:
-        raise Broken(f"is not a complete Matrix Market file: {_reason(error)}.") from (
-            error
-        )
+        raise Broken(
+            f"is not a complete Matrix Market file: {first_line(error)}."
+        ) from (error)
     return tidy_csr(values) if sparse.issparse(values) else tabulate(values)
 
 
@@ -337,7 +417,7 @@ def _read_arff(content: Any) -> Any:
     try:
         text = bytes(content).decode("utf-8-sig")
     except UnicodeError as error:
-        raise Broken("is not UTF-8 text. Save it as UTF-8.") from error
+        raise Broken(NOT_UTF8) from error
     parts = re.split(r"(?im)^\s*@data\b.*$", text, maxsplit=1)
     if len(parts) != 2:
         raise Broken("is not complete ARFF: it has no @data.")
@@ -351,10 +431,11 @@ def _read_arff(content: Any) -> Any:
         raise
     except NotImplementedError as error:
         raise Broken(
-            f"has ARFF attributes that are not read: {_reason(error)}. Save it as CSV."
+            f"has ARFF attributes that are not read: {first_line(error)}. Save it as "
+            "CSV."
         ) from error
     except (ValueError, IndexError, StopIteration, arff.ArffError) as error:
-        raise Broken(f"cannot be read as ARFF: {_reason(error)}.") from error
+        raise Broken(f"cannot be read as ARFF: {first_line(error)}.") from error
     return need_arrow().table(
         {name: _arff_column(rows[name], meta[name][0]) for name in meta.names()}
     )

@@ -5,11 +5,12 @@ import gzip
 import sys
 import zlib
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from corral.tables._arrow import need_arrow
-from corral.tables._formats import READERS, Broken
+from corral.tables._formats import READERS, Broken, first_line
 
 # Suffix -> format. What follows the last of these, .gz or .zst, is how it is packed.
 SUFFIXES = {
@@ -27,9 +28,9 @@ SUFFIXES = {
     ".arff": "arff",
     ".mtx": "mtx",
 }
-_PACKED = {".gz": "gzip", ".zst": "zstd"}
+PACKED = {".gz": "gzip", ".zst": "zstd"}
 
-_WORDS = {
+FORMAT_WORDS = {
     "csv": "CSV",
     "tsv": "TSV",
     "parquet": "Parquet",
@@ -93,20 +94,20 @@ def read_table(source: str | Path, *, format: str | None = None) -> Any:
         raise ValueError(
             f"format={format!r} is not known. Choose one of {', '.join(READERS)}."
         )
-    kind, packed = _kind_of(source, name, format)
+    kind, packed = kind_of(source, name, format)
     content = _unpack(_load(source, name), packed, name)
     if not content.size:
         raise ValueError(f"{name} is empty.")
-    kind = _check_kind(kind, content, name, is_asked=format is not None)
+    kind = check_kind(kind, content, name, is_asked=format is not None)
     try:
         table = READERS[kind](content)
     except Broken as error:
         raise ValueError(f"{name} {error}") from error.__cause__
-    _check_shape(table, name)
+    check_shape(table, name)
     return table
 
 
-def _kind_of(
+def kind_of(
     source: str | Path, name: str, format: str | None
 ) -> tuple[str | None, str | None]:
     """Return the format and the packing that the suffixes tell; None to be sniffed."""
@@ -114,7 +115,7 @@ def _kind_of(
     if str(source) == "-":
         return format, None
     suffixes = [suffix.lower() for suffix in path.suffixes]
-    packed = _PACKED.get(suffixes[-1]) if suffixes else None
+    packed = PACKED.get(suffixes[-1]) if suffixes else None
     last = suffixes[-2:-1] if packed else suffixes[-1:]
     kind = SUFFIXES.get(last[0]) if last else None
     if format is None and kind is None and _is_plain_file(path):
@@ -139,13 +140,18 @@ def _load(source: str | Path, name: str) -> Any:
     path = Path(source)
     if path.is_dir():
         raise ValueError(f"{name} is a folder. Name a file in it.")
-    if not path.exists():
-        raise FileNotFoundError(f"{name} is not there.{_suggest(path)}")
+    check_exists(path, name)
     if not path.is_file():
         return pa.py_buffer(path.read_bytes())
     if not path.stat().st_size:
         return pa.py_buffer(b"")
     return pa.memory_map(str(path)).read_buffer()
+
+
+def check_exists(path: Path, name: str) -> None:
+    """Refuse a path that leads nowhere, and say which one is near."""
+    if not path.exists():
+        raise FileNotFoundError(f"{name} is not there.{_suggest(path)}")
 
 
 def _suggest(path: Path) -> str:
@@ -159,12 +165,9 @@ def _suggest(path: Path) -> str:
 
 def _unpack(content: Any, packed: str | None, name: str) -> Any:
     """Return the bytes that gzip or zstd packed; plain bytes as they are."""
-    found = _sniff(content)
-    found = found if found in _PACKED.values() else None
-    if packed is not None and content.size and found != packed:
-        raise ValueError(
-            f"{name} is not {packed}, as its suffix says. Rename it, or pack it again."
-        )
+    found = find_packing(content)
+    if packed is not None and content.size:
+        check_packing(found, packed, name)
     if found is None:
         return content
     pa = need_arrow()
@@ -174,21 +177,38 @@ def _unpack(content: Any, packed: str | None, name: str) -> Any:
         stream = pa.CompressedInputStream(pa.BufferReader(content), "zstd")
         return pa.py_buffer(stream.read())
     except (OSError, EOFError, zlib.error) as error:
+        raise ValueError(f"{name} {why_not_unpacked(found, error)}") from error
+
+
+def find_packing(content: Any) -> str | None:
+    """Return which packing the first bytes tell, None if none."""
+    found = sniff(content)
+    return found if found in PACKED.values() else None
+
+
+def check_packing(found: str | None, packed: str, name: str) -> None:
+    """Refuse a file that is not packed as its suffix says."""
+    if found != packed:
         raise ValueError(
-            f"{name} cannot be unpacked: the {found} data is broken or cut off "
-            f"({_first_line(error)})."
-        ) from error
+            f"{name} is not {packed}, as its suffix says. Rename it, or pack it again."
+        )
 
 
-def _sniff(content: Any) -> str | None:
+def why_not_unpacked(packed: str, error: BaseException) -> str:
+    """Return why, as the end of a sentence that begins with the file's name."""
+    reason = first_line(error)
+    return f"cannot be unpacked: the {packed} data is broken or cut off ({reason})."
+
+
+def sniff(content: Any) -> str | None:
     """Return what the first bytes tell for sure."""
     head = bytes(content[: min(content.size, 64)])
     return next((kind for magic, kind in _MAGIC if head.startswith(magic)), None)
 
 
-def _check_kind(kind: str | None, content: Any, name: str, *, is_asked: bool) -> str:
+def check_kind(kind: str | None, content: Any, name: str, *, is_asked: bool) -> str:
     """Return the format, after a look at the first bytes."""
-    found = _sniff(content)
+    found = sniff(content)
     if kind is None:
         return found or _guess_text(content)
     if found == kind or (found is None and kind in _TEXTS):
@@ -197,14 +217,14 @@ def _check_kind(kind: str | None, content: Any, name: str, *, is_asked: bool) ->
     says = "the format asked for" if is_asked else "its suffix"
     really = f"it holds {_found_words(found)}" if found else f"it starts with {head!r}"
     raise ValueError(
-        f"{name} is not {_WORDS[kind]}, as {says} says: {really}. Rename it, or name "
-        "its format."
+        f"{name} is not {FORMAT_WORDS[kind]}, as {says} says: {really}. Rename it, or "
+        "name its format."
     )
 
 
 def _found_words(found: str) -> str:
     # Archives and spreadsheets begin as NPZ does.
-    return "a zip archive" if found == "npz" else _WORDS[found]
+    return "a zip archive" if found == "npz" else FORMAT_WORDS[found]
 
 
 def _guess_text(content: Any) -> str:
@@ -214,21 +234,21 @@ def _guess_text(content: Any) -> str:
     return "arff" if first.startswith(b"@relation") else "csv"
 
 
-def _check_shape(table: Any, name: str) -> None:
+def check_shape(table: Any, name: str) -> None:
+    """Refuse a table without rows or columns, or with names that are not clear."""
     n_rows, n_columns = table.shape
     if not n_rows:
         raise ValueError(f"{name} has no rows.")
     if not n_columns:
         raise ValueError(f"{name} has no columns.")
-    names = getattr(table, "column_names", ())
+    check_names(getattr(table, "column_names", ()), name)
+
+
+def check_names(names: Iterable[str], name: str) -> None:
+    """Refuse columns that share a name."""
     doubles = [name for name, count in Counter(names).items() if count > 1]
     if doubles:
         raise ValueError(
             f"{name} has more than one column named "
             f"{', '.join(map(repr, doubles))}. Give each a name of its own."
         )
-
-
-def _first_line(error: BaseException) -> str:
-    lines = str(error).strip().splitlines()
-    return lines[0].rstrip(".") if lines else type(error).__name__
