@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from corral.tables._columns import MOST_CATEGORIES
+from corral.tables._column_look import MOST_CATEGORIES
 from corral.tables._formats import WIDEST_TABLE
 from corral.tables._read import SUFFIXES
 

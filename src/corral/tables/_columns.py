@@ -1,7 +1,5 @@
-"""What a column is, whether it can be used, and its values as numbers or texts."""
+"""How a column is used, and its values as numbers or texts."""
 
-import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,51 +7,14 @@ import numpy as np
 
 from corral.tables._arrow import need_arrow
 
-# A text column is a category if it has at most so many distinct texts, or the square
-# root of the number of rows, whichever is more; a category with more has too few rows
-# per text to tell clusters apart.
-MOST_CATEGORIES = 20
-
-# With more distinct texts than this share of the rows, most texts occur once: they
-# name or describe rows, they do not group them.
-MOST_DISTINCT = 0.5
-
-# A text column is free text, which can be split into words, if this share of its texts
-# has more than one word.
-LEAST_WORDY = 0.5
-
-# A text column of which this share is numbers was meant to be numbers: why it cannot be
-# used is then the other cells.
-MOSTLY_NUMBERS = 0.8
-
-_NUMBER = r"^\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$"
-
-# Columns of these names that count the rows are no features, though they are numbers.
-_COUNTER_NAMES = {
-    "",
-    "id",
-    "index",
-    "row",
-    "row_id",
-    "rowid",
-    "unnamed: 0",
-    "__index_level_0__",
-}
-
-_NO_VALUES = "it has no values"
-_ONE_VALUE = "every row has the same value"
-
 # Units of Arrow's times in a second.
 _PER_SECOND = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
 
-# Family of Arrow types -> how the column is used.
-_KINDS = {
-    "number": "number",
-    "duration": "number",
-    "boolean": "boolean",
-    "date": "date",
-    "time": "date",
-    "text": "category",
+# Family -> the forms that its texts may have, one of them in all rows.
+_FORMS = {
+    "number": ("number",),
+    "boolean": ("boolean",),
+    "date": ("date", "zoned date"),
 }
 
 
@@ -79,67 +40,6 @@ class ColumnPlan:
     family: str
     reason: str = ""
     is_silent: bool = False
-
-
-def plan_column(
-    name: str, column: Any, *, is_asked: bool = False, wants_text: bool = False
-) -> ColumnPlan:
-    """Decide how a column is used.
-
-    Parameters
-    ----------
-    name : str
-    column : pyarrow.ChunkedArray
-    is_asked : bool, default=False
-        Whether the user named it: then it may have many categories, or count the rows.
-    wants_text : bool, default=False
-        Whether free text is split into words, and not a reason to drop the column.
-
-    Returns
-    -------
-    plan : ColumnPlan
-    """
-    family = family_of(column.type)
-    if column.null_count == len(column):
-        return ColumnPlan(name, "number", family, _NO_VALUES, is_silent=True)
-    if family == "other":
-        reason = f"its cells are of the type {column.type}, not numbers or texts"
-        return ColumnPlan(name, "text", family, reason)
-    if family == "text":
-        return _plan_texts(name, column, is_asked=is_asked, wants_text=wants_text)
-    numbers = to_numbers(column, name, family)
-    plan = ColumnPlan(name, _KINDS[family], family)
-    return _check_numbers(plan, numbers, is_asked=is_asked)
-
-
-def plan_matrix(rows: Any, names: Sequence[str], chosen: set[str]) -> list[ColumnPlan]:
-    """Decide which columns of a matrix are used; those of sparse rows all are.
-
-    Parameters
-    ----------
-    rows : ndarray or CSR of shape (n_samples, n_columns)
-    names : sequence of str
-        Of the columns.
-    chosen : set of str
-        Those that may be used.
-
-    Returns
-    -------
-    plans : list of ColumnPlan
-        Of the chosen ones, in the order of the columns.
-    """
-    reasons = [""] * len(names)
-    if isinstance(rows, np.ndarray):
-        # These skip NaN.
-        lows, highs = np.fmin.reduce(rows, axis=0), np.fmax.reduce(rows, axis=0)
-        reasons = np.select(
-            [np.isnan(lows), lows == highs], [_NO_VALUES, _ONE_VALUE], ""
-        ).tolist()
-    return [
-        ColumnPlan(name, "number", "number", reason, is_silent=bool(reason))
-        for name, reason in zip(names, reasons, strict=True)
-        if name in chosen
-    ]
 
 
 def family_of(kind: Any) -> str:
@@ -172,100 +72,23 @@ def _is_string_view(kind: Any) -> bool:
     return check is not None and check(kind)
 
 
-def _plan_texts(
-    name: str, column: Any, *, is_asked: bool, wants_text: bool
-) -> ColumnPlan:
-    is_dictionary = need_arrow().types.is_dictionary(column.type)
-    texts = to_texts(column)
-    if not is_dictionary:
-        for family in ("number", "date"):
-            found = _parse(texts, family)
-            if found is not None:
-                plan = ColumnPlan(name, _KINDS[family], family)
-                return _check_numbers(plan, found, is_asked=is_asked)
-    n_known = len(texts) - texts.null_count
-    n_distinct = need_arrow("pyarrow.compute").count_distinct(texts).as_py()
-    if n_distinct == 1:
-        reason = f"{_ONE_VALUE} {_first_known(texts)!r}"
-        return ColumnPlan(name, "category", "text", reason, is_silent=True)
-    counts = f"{n_distinct:,} distinct texts in {n_known:,} rows"
-    most = max(MOST_CATEGORIES, math.isqrt(n_known))
-    reason = ""
-    if n_distinct > MOST_DISTINCT * n_known:
-        reason = (
-            f"{counts}: an identifier or free text; use --id-column, --exclude or "
-            "--tfidf"
-        )
-    elif n_distinct > most and not (is_asked or is_dictionary):
-        reason = (
-            f"{counts}: more than the {most:,} that a category may have; name it in "
-            "--columns to use it all the same"
-        )
-    if wants_text and (reason or is_asked) and _is_wordy(texts):
-        return ColumnPlan(name, "text", "text")
-    if not reason:
-        return ColumnPlan(name, "category", "text")
-    return ColumnPlan(name, "text", "text", _find_misfit(texts) or reason)
+def check_finite(numbers: np.ndarray, name: str, first_row: int = 0) -> None:
+    """Refuse infinite numbers; ``first_row`` is the number of the first of them."""
+    rows = np.flatnonzero(np.isinf(numbers))
+    if len(rows):
+        refuse_infinite(name, first_row + rows[0], len(rows))
 
 
-def _find_misfit(texts: Any) -> str:
-    """Return which cell is no number, if nearly all are; otherwise nothing."""
-    pc = need_arrow("pyarrow.compute")
-    is_other = pc.invert(pc.match_substring_regex(texts, _NUMBER))
-    n_others, n_known = pc.sum(is_other).as_py(), len(texts) - texts.null_count
-    if not 0 < n_others <= (1 - MOSTLY_NUMBERS) * n_known:
-        return ""
-    row = pc.index(is_other, True).as_py()
-    return (
-        f"{texts[row].as_py()[:40]!r} in row {row} is not a number ({n_others:,} of "
-        f"{n_known:,} cells are not); mend such cells, or leave them empty"
+def refuse_infinite(name: str, row: int, n_infinite: int) -> None:
+    """Raise what says where a column is infinite first, and how often it is."""
+    more = f" and {n_infinite - 1:,} more" if n_infinite > 1 else ""
+    raise ValueError(
+        f"Column {name!r} is infinite in row {row}{more}. Put a number there, "
+        "leave the cell empty to say that it is missing, or exclude the column."
     )
 
 
-def _is_wordy(texts: Any) -> bool:
-    pc = need_arrow("pyarrow.compute")
-    has_space = pc.match_substring_regex(pc.utf8_trim_whitespace(texts), r"\s")
-    return pc.mean(has_space).as_py() >= LEAST_WORDY
-
-
-def _first_known(texts: Any) -> str:
-    return texts.drop_null()[0].as_py()
-
-
-def _check_numbers(
-    plan: ColumnPlan, numbers: np.ndarray, *, is_asked: bool
-) -> ColumnPlan:
-    """Return the plan, with the reason if the numbers tell nothing."""
-    known = numbers[~np.isnan(numbers)]
-    check_finite(numbers, plan.name)
-    reason = ""
-    if not len(known):
-        reason = _NO_VALUES
-    elif (known == known[0]).all():
-        reason = _ONE_VALUE
-    elif not is_asked and _counts_rows(plan.name, numbers):
-        reason = "it counts the rows; name it in --columns to use it all the same"
-    return ColumnPlan(plan.name, plan.kind, plan.family, reason, is_silent=bool(reason))
-
-
-def _counts_rows(name: str, numbers: np.ndarray) -> bool:
-    if name.strip().lower() not in _COUNTER_NAMES or numbers[0] not in (0, 1):
-        return False
-    return np.array_equal(numbers, numbers[0] + np.arange(len(numbers)))
-
-
-def check_finite(numbers: np.ndarray, name: str) -> None:
-    """Refuse infinite numbers."""
-    rows = np.flatnonzero(np.isinf(numbers))
-    if len(rows):
-        more = f" and {len(rows) - 1:,} more" if len(rows) > 1 else ""
-        raise ValueError(
-            f"Column {name!r} is infinite in row {rows[0]}{more}. Put a number there, "
-            "leave the cell empty to say that it is missing, or exclude the column."
-        )
-
-
-def to_numbers(column: Any, name: str, family: str) -> np.ndarray:
+def to_numbers(column: Any, name: str, family: str, first_row: int = 0) -> np.ndarray:
     """Return a column as numbers; dates are seconds since 1970 began.
 
     Parameters
@@ -274,6 +97,8 @@ def to_numbers(column: Any, name: str, family: str) -> np.ndarray:
     name : str
     family : str
         What the column was in the fit. Texts are parsed if need be.
+    first_row : int, default=0
+        Number of its first row, for errors.
 
     Returns
     -------
@@ -285,7 +110,7 @@ def to_numbers(column: Any, name: str, family: str) -> np.ndarray:
         texts = to_texts(column)
         numbers = _parse(texts, family)
         if numbers is None:
-            raise ValueError(_why_no_numbers(texts, name, family))
+            raise ValueError(_why_no_numbers(texts, name, family, first_row))
         return numbers
     is_empty = column.null_count == len(column)
     fits = {found, family} <= {"number", "boolean"} or found == family
@@ -316,35 +141,49 @@ def _cast(column: Any, family: str) -> np.ndarray:
 
 def _parse(texts: Any, family: str) -> np.ndarray | None:
     """Return texts as numbers of a family, None if one of them is not."""
-    pa, pc = need_arrow(), need_arrow("pyarrow.compute")
-    texts = pc.utf8_trim_whitespace(texts)
-    try:
-        if family == "number":
-            # Leading zeros are those of codes, such as 00123.
-            if pc.any(pc.match_substring_regex(texts, r"^[+-]?0\d")).as_py():
-                return None
-            return _cast(texts.cast(pa.float64()), "number")
-        if family == "boolean":
-            return _cast(texts.cast(pa.bool_()), "boolean")
-        if family == "date":
-            return _cast(_cast_dates(texts), "date")
-    except pa.ArrowInvalid:
-        pass
+    for form in _FORMS.get(family, ()):
+        numbers = parse_texts(texts, form)
+        if numbers is not None:
+            return numbers
     return None
 
 
-def _cast_dates(texts: Any) -> Any:
-    pa = need_arrow()
+def parse_texts(texts: Any, form: str) -> np.ndarray | None:
+    """Return texts as numbers, None if one of them has another form.
+
+    Parameters
+    ----------
+    texts : pyarrow.ChunkedArray of string
+    form : {"number", "boolean", "date", "zoned date"}
+        Dates have zones in all rows or in none.
+
+    Returns
+    -------
+    numbers : ndarray of shape (n_samples,), float64, or None
+    """
+    pa, pc = need_arrow(), need_arrow("pyarrow.compute")
+    texts = pc.utf8_trim_whitespace(texts)
+    kinds = {
+        "number": pa.float64(),
+        "boolean": pa.bool_(),
+        "date": pa.timestamp("us"),
+        "zoned date": pa.timestamp("us", "UTC"),
+    }
+    if form == "number":
+        # Leading zeros are those of codes, such as 00123.
+        is_code = pc.match_substring_regex(texts, r"^[+-]?0\d")
+        if pc.any(is_code).as_py():
+            return None
     try:
-        return texts.cast(pa.timestamp("us"))
+        column = texts.cast(kinds[form])
     except pa.ArrowInvalid:
-        # With zones, which are then all given.
-        return texts.cast(pa.timestamp("us", "UTC"))
+        return None
+    return _cast(column, form.removeprefix("zoned "))
 
 
-def _why_no_numbers(texts: Any, name: str, family: str) -> str:
+def _why_no_numbers(texts: Any, name: str, family: str, first_row: int) -> str:
     pa = need_arrow()
-    for row, text in enumerate(texts):
+    for row, text in enumerate(texts, first_row):
         if text.is_valid and _parse(pa.chunked_array([[text.as_py()]]), family) is None:
             return (
                 f"Column {name!r} holds the text {text.as_py()[:40]!r} in row {row}, "

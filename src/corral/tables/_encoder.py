@@ -1,5 +1,6 @@
 """TableEncoder: from a user's table to rows that any method takes, and back."""
 
+from collections.abc import Iterator
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,11 +14,18 @@ from corral.tables._columns import (
     ColumnPlan,
     check_finite,
     family_of,
-    plan_column,
-    plan_matrix,
     to_numbers,
     to_texts,
 )
+from corral.tables._encoded import EncodedSource
+from corral.tables._look import (
+    MatrixLook,
+    TableLook,
+    find_wrong,
+    refuse_wrong,
+    take_floats,
+)
+from corral.tables._pieces import HeldRows, is_source, peek, read_pieces
 from corral.tables._rows import (
     Matrix,
     as_matrix,
@@ -27,6 +35,14 @@ from corral.tables._rows import (
     is_matrix,
     name_columns,
     read_rows,
+)
+from corral.tables._scales import (
+    Moments,
+    Scales,
+    find_quartiles,
+    find_quartiles_by_pieces,
+    robust_scales,
+    standard_scales,
 )
 
 
@@ -89,7 +105,15 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     -----
     Texts are a category if they have at most 20 distinct values, or the square root of
     the number of rows if that is more, and less than one for two rows. Texts that are
-    all numbers or all dates count as these.
+    all numbers or all dates count as these. More than 131,072 distinct texts are not
+    counted but estimated, to 0.3 %.
+
+    A source (:mod:`corral.sources`) is read piece by piece, once to tell its columns
+    apart and to measure them, and five times more for quartiles. A table in memory is
+    taken in the same pieces, so the same rows give the same numbers to the last bit,
+    wherever they are kept: means and variances are those of pieces of 32,768 rows
+    (fewer if there are more than 128 columns), counted from the first row and joined
+    in order.
 
     Examples
     --------
@@ -117,10 +141,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         "categories": ["boolean"],
     }
 
-    # Set by fit: how each used column is read, the scaler and the weights of words,
+    # Set by fit: how each used column is read, the scales and the weights of words,
     # None where there are none, and the width of a matrix, zero for a table.
     _plans: list[ColumnPlan]
-    _scaler: Any
+    _scales: Scales | None
     _words: Any
     _n_columns: int
     _is_sparse: bool
@@ -148,8 +172,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
         Parameters
         ----------
-        table : data frame, pyarrow.Table, sparse matrix or ndarray
-            With a row for each row.
+        table : data frame, pyarrow.Table, sparse matrix, ndarray or source
+            With a row for each row. A source is read in pieces, and never held.
         y : Ignored
             Here because scikit-learn passes it.
 
@@ -158,7 +182,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self : TableEncoder
             The fitted encoder.
         """
-        self._encode(read_rows(table), is_fit=True)
+        self._learn(table if is_source(table) else HeldRows(table))
         return self
 
     def fit_transform(self, table, y=None):
@@ -166,42 +190,49 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
         Parameters
         ----------
-        table : data frame, pyarrow.Table, sparse matrix or ndarray
+        table : data frame, pyarrow.Table, sparse matrix, ndarray or source
             With a row for each row.
         y : Ignored
             Here because scikit-learn passes it.
 
         Returns
         -------
-        X : ndarray, csr_array or pyarrow.Table
+        X : ndarray, csr_array, pyarrow.Table or EncodedSource
             As :meth:`transform` gives it.
         """
-        self._validate_params()
-        return self._encode(read_rows(table), is_fit=True)
+        rows = table if is_source(table) else read_rows(table)
+        return self.fit(rows).transform(rows)
 
     def transform(self, table):
         """Encode a table.
 
         Parameters
         ----------
-        table : data frame, pyarrow.Table, sparse matrix or ndarray
+        table : data frame, pyarrow.Table, sparse matrix, ndarray or source
             With the columns of the fit; others are ignored.
 
         Returns
         -------
-        X : ndarray, csr_array or pyarrow.Table
+        X : ndarray, csr_array, pyarrow.Table or EncodedSource
             An array of numbers with NaN for missing cells, CSR for sparse rows and
-            words, or a table if there are categories, with null for missing cells.
+            words, or a table if there are categories, with null for missing cells. A
+            source gives a source, which encodes rows when they are read.
         """
         check_is_fitted(self)
-        return self._encode(read_rows(table), is_fit=False)
+        if is_source(table):
+            return EncodedSource(self, table)
+        return self._encode(read_rows(table))
 
-    def ids(self, table):
+    def ids(self, table, start=0, stop=None):
         """Return what rows are called.
 
         Parameters
         ----------
-        table : data frame, pyarrow.Table, sparse matrix or ndarray
+        table : data frame, pyarrow.Table, sparse matrix, ndarray or source
+        start : int, default=0
+            The first row that is asked for.
+        stop : int, default=None
+            The row after the last; None is the end.
 
         Returns
         -------
@@ -209,11 +240,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             Of the id column; the numbers of the rows from 0 if there is none, also in
             new rows that come without it.
         """
-        rows = read_rows(table)
-        if self.id_column is None or self.id_column not in name_columns(rows):
-            return [str(row) for row in range(rows.shape[0])]
-        column = as_table(rows)[self.id_column]
-        return [_write_value(value) for value in column.to_pylist()]
+        source = table if is_source(table) else HeldRows(table)
+        stop = source.shape[0] if stop is None else stop
+        if self.id_column is not None:
+            rows = read_rows(source.read(start, stop))
+            if self.id_column in name_columns(rows):
+                column = as_table(rows)[self.id_column]
+                return [_write_value(value) for value in column.to_pylist()]
+        return [str(row) for row in range(start, stop)]
 
     def format_value(self, name, table, row):
         """Return the user's own value of a feature as text.
@@ -223,7 +257,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         name : str
             Of ``feature_names_out_``, or as ``explain`` names a category, such as
             "color = red".
-        table : data frame, pyarrow.Table, sparse matrix or ndarray
+        table : data frame, pyarrow.Table, sparse matrix, ndarray or source
         row : int
 
         Returns
@@ -231,6 +265,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         text : str
             "missing" if the cell is; for a word, how often the row has it.
         """
+        if is_source(table):
+            table, row = table.read(row, row + 1), 0
         rows = read_rows(table)
         if self.text_names_:
             text = self._join_texts(as_table(rows).slice(row, 1))[0]
@@ -245,34 +281,13 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     def __sklearn_is_fitted__(self):
         return hasattr(self, "feature_names_out_")
 
-    def _encode(self, rows, *, is_fit: bool):
-        """Encode rows; learn how to do it first if ``is_fit``."""
-        if is_fit:
-            self._plan(rows)
-        if self.text_names_:
-            return self._weigh_texts(rows, is_fit=is_fit)
-        numbers = self._numbers(rows, is_fit=is_fit)
-        if self.tfidf:
-            numbers = self._weigh_counts(numbers, is_fit=is_fit)
-        numbers = self._rescale(numbers, is_fit=is_fit)
-        if is_fit:
-            self.feature_names_out_ = [plan.name for plan in self._plans]
-        if not self.categorical_names_:
-            return numbers
-        return self._join(numbers, rows, is_fit=is_fit)
-
-    def _plan(self, rows) -> None:
-        """Decide which columns are used and how, and set what tells it."""
-        names = name_columns(rows)
-        chosen = choose_columns(names, self.columns, self.exclude, self.id_column)
+    def _learn(self, source) -> None:
+        """Learn from all rows of a source, in memory or not."""
+        self._check_source(source)
         self.__dict__.pop("feature_names_out_", None)
-        self.n_missing_: dict[str, int] = {}
-        self._n_columns = rows.shape[1] if is_matrix(rows) else 0
-        self._is_sparse = sparse.issparse(rows)
-        if self._n_columns:
-            plans = plan_matrix(rows, names, set(chosen))
-        else:
-            plans = self._plan_columns(rows, chosen)
+        look = self._look(source)
+        plans = look.plan()
+        self._check_asked(plans)
         self._plans = self._keep(plans)
         self.kinds_ = {plan.name: plan.kind for plan in plans}
         if self.id_column is not None:
@@ -280,22 +295,50 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.text_names_ = self._named("text")
         self.categorical_names_ = self._named("category")
         self.numeric_names_ = self._named("number", "date", "boolean")
+        names = [*self.numeric_names_, *self.categorical_names_, *self.text_names_]
+        missing = zip(names, look.count_missing(names), strict=True)
+        self.n_missing_ = {name: n for name, n in missing if n}
+        self._choose_scale()
+        if self.tfidf:
+            self._learn_words(source.rows)
+        else:
+            self.feature_names_out_ = [plan.name for plan in self._plans]
+            self._scales = self._learn_scales(source, look)
+
+    def _check_source(self, source) -> None:
+        if self.tfidf and is_source(source):
+            raise ValueError(
+                f"tfidf=True needs all rows in memory, but {source!r} is read in "
+                "pieces. Read a sample of the rows, or all of them, with read_table."
+            )
+
+    def _look(self, source) -> TableLook | MatrixLook:
+        """Look at all rows, and note of what kind they are."""
+        first = peek(source)
+        names = name_columns(first)
+        chosen = choose_columns(names, self.columns, self.exclude, self.id_column)
+        self._n_columns = first.shape[1] if is_matrix(first) else 0
+        self._is_sparse = sparse.issparse(first)
+        look: TableLook | MatrixLook
+        if self._n_columns:
+            is_measured = not self.tfidf and self._scale_of(self._is_sparse) != "none"
+            look = MatrixLook(names, chosen, is_measured=is_measured)
+        else:
+            is_asked = self.columns is not None
+            look = TableLook(chosen, is_asked=is_asked, wants_text=self.tfidf)
+        for start, rows in read_pieces(source, is_sparse=self._is_sparse):
+            look.add(rows, start)
+        return look
 
     def _named(self, *kinds: str) -> list[str]:
         return [plan.name for plan in self._plans if plan.kind in kinds]
 
-    def _plan_columns(self, table, chosen: list[str]) -> list[ColumnPlan]:
-        is_asked = self.columns is not None
-        plans = [
-            plan_column(name, table[name], is_asked=is_asked, wants_text=self.tfidf)
-            for name in chosen
-        ]
+    def _check_asked(self, plans: list[ColumnPlan]) -> None:
         wrong = [plan for plan in plans if plan.reason and not plan.is_silent]
-        if is_asked and wrong:
+        if self.columns is not None and wrong:
             raise ValueError(
                 f"columns names what cannot be used. {_list_reasons(wrong)}"
             )
-        return plans
 
     def _keep(self, plans: list[ColumnPlan]) -> list[ColumnPlan]:
         """Return the plans of the columns that are used; note why others are not."""
@@ -319,88 +362,133 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             raise ValueError(f"No column can be used. {listed}.")
         return kept
 
-    def _numbers(self, rows, *, is_fit: bool) -> Matrix:
+    def _encode(self, rows, first_row: int = 0):
+        """Encode rows; ``first_row`` is the number of the first, for errors."""
+        if self.text_names_:
+            return self._rescale(self._weigh_texts(rows))
+        numbers = self._numbers(rows, first_row)
+        if self.tfidf:
+            numbers = self._weigh_counts(numbers)
+        numbers = self._rescale(numbers)
+        return self._join(numbers, rows) if self.categorical_names_ else numbers
+
+    def _numbers(self, rows, first_row: int = 0) -> Matrix:
         """Return the numeric columns, of shape (n_samples, n_numeric)."""
         if self._n_columns:
-            return self._matrix(rows, is_fit=is_fit)
+            return self._matrix(rows, first_row)
         table = as_table(rows)
-        if not is_fit:
-            wanted = [plan.name for plan in self._plans]
-            check_known(wanted, table.column_names, "The fit used")
+        wanted = [plan.name for plan in self._plans]
+        check_known(wanted, table.column_names, "The fit used")
         plans = [plan for plan in self._plans if plan.kind != "category"]
         numbers = np.empty((table.num_rows, len(plans)))
         for j, plan in enumerate(plans):
-            numbers[:, j] = to_numbers(table[plan.name], plan.name, plan.family)
-            check_finite(numbers[:, j], plan.name)
-            if is_fit:
-                self._note_missing(plan.name, np.count_nonzero(np.isnan(numbers[:, j])))
+            numbers[:, j] = self._column(table, plan, first_row)
         return numbers
 
-    def _matrix(self, rows, *, is_fit: bool) -> Matrix:
+    def _column(self, table, plan: ColumnPlan, first_row: int = 0) -> np.ndarray:
+        numbers = to_numbers(table[plan.name], plan.name, plan.family, first_row)
+        check_finite(numbers, plan.name, first_row)
+        return numbers
+
+    def _matrix(self, rows, first_row: int) -> Matrix:
         matrix = as_matrix(rows, self._n_columns, is_sparse=self._is_sparse)
-        if len(self._plans) < self._n_columns:
-            matrix = matrix[:, [int(plan.name.split()[1]) for plan in self._plans]]
-        matrix = matrix.astype(np.float32 if matrix.dtype == np.float32 else np.float64)
-        cells = matrix.data if self._is_sparse else matrix
-        is_nan = np.isnan(cells)
-        if is_fit and not self._is_sparse:
-            for plan, n_missing in zip(self._plans, is_nan.sum(axis=0), strict=True):
-                self._note_missing(plan.name, n_missing)
-        if np.isinf(cells).any() or (self._is_sparse and is_nan.any()):
-            at = sparse.coo_array(matrix)
-            is_wrong = ~np.isfinite(at.data) if self._is_sparse else np.isinf(at.data)
-            wrong = np.flatnonzero(is_wrong)[0]
-            raise ValueError(
-                f"Column {self._plans[at.col[wrong]].name!r} holds {at.data[wrong]} in "
-                f"row {at.row[wrong]}. Put a number there, or exclude the column."
-            )
+        places = np.array([int(plan.name.split()[1]) for plan in self._plans])
+        matrix = take_floats(matrix, places)
+        wrong = find_wrong(matrix)
+        if wrong:
+            row, column, value = min(wrong)
+            refuse_wrong(self._plans[column].name, first_row + row, value)
         return matrix
 
-    def _note_missing(self, name: str, n_missing) -> None:
-        if n_missing:
-            self.n_missing_[name] = int(n_missing)
+    def _choose_scale(self) -> None:
+        self.scale_ = self._scale_of(self._is_sparse or self.tfidf)
+        self._scales = None
 
-    def _rescale(self, numbers: Matrix, *, is_fit: bool) -> Matrix:
-        if is_fit:
-            is_thin = sparse.issparse(numbers)
-            auto = "none" if is_thin else "standard"
-            self.scale_ = auto if self.scale == "auto" else self.scale
-            self._scaler = None
-            if self.scale_ != "none" and numbers.shape[1]:
-                self._scaler = _fit_scaler(self.scale_, numbers)
-                self._check_scales()
-        return numbers if self._scaler is None else self._scaler.transform(numbers)
+    def _scale_of(self, is_thin: bool) -> str:
+        """Return how numbers are scaled, which may be sparse."""
+        auto = "none" if is_thin else "standard"
+        return auto if self.scale == "auto" else self.scale
 
-    def _check_scales(self) -> None:
-        # A variance that overflows has the scale 1.
-        sizes = getattr(self._scaler, "var_", self._scaler.scale_)
-        wrong = np.flatnonzero(~np.isfinite(sizes))
+    def _learn_scales(self, source, look: TableLook | MatrixLook) -> Scales | None:
+        """Return the scales of the numeric columns, if they are to be scaled."""
+        if self.scale_ == "none" or not self.numeric_names_:
+            return None
+        moments = look.moments(self.numeric_names_)
+        is_shifted = not self._is_sparse
+        self._check_moments(moments)
+        if self.scale_ == "standard":
+            return standard_scales(moments, is_shifted=is_shifted)
+        quartiles = self._find_quartiles(source, moments)
+        return robust_scales(quartiles, moments, is_shifted=is_shifted)
+
+    def _find_quartiles(self, source, moments: Moments) -> np.ndarray:
+        if not self._n_columns:
+            return find_quartiles_by_pieces(
+                lambda places: self._read_columns(source, places), moments.n_known
+            )
+        if is_source(source):
+            raise ValueError(
+                f"scale='robust' needs all rows in memory if they are sparse or have "
+                f"many columns, but {source!r} is read in pieces. Choose "
+                "scale='standard' or scale='none'."
+            )
+        return find_quartiles(self._numbers(source.rows))
+
+    def _read_columns(self, source, places) -> Iterator[list[np.ndarray]]:
+        """Read some of the numeric columns of a table, piece by piece."""
+        plans = {plan.name: plan for plan in self._plans}
+        wanted = [plans[self.numeric_names_[place]] for place in places]
+        for start, table in read_pieces(source, is_sparse=False):
+            yield [self._column(table, plan, start) for plan in wanted]
+
+    def _rescale(self, numbers: Matrix) -> Matrix:
+        return numbers if self._scales is None else self._scales.apply(numbers)
+
+    def _check_moments(self, moments: Moments) -> None:
+        wrong = np.flatnonzero(~np.isfinite(moments.variance))
         if len(wrong):
             raise ValueError(
                 f"Column {self.numeric_names_[wrong[0]]!r} has numbers too large to be "
                 "squared. Divide them by a large number, or exclude the column."
             )
 
-    def _weigh_texts(self, rows, *, is_fit: bool) -> sparse.csr_array:
-        """Return the weights of the words of each row."""
+    def _learn_words(self, rows) -> None:
+        """Learn how rare words are, and the scales of their weights."""
+        if self.text_names_:
+            self._words = self._count_texts(rows)
+            names = self._words.get_feature_names_out().tolist()
+            weights = self._weigh_texts(rows)
+        else:
+            from sklearn.feature_extraction.text import TfidfTransformer
+
+            numbers = self._numbers(rows)
+            self._words = TfidfTransformer().fit(self._to_counts(numbers))
+            names = self.numeric_names_
+            weights = self._weigh_counts(numbers)
+        if self.scale_ != "none":
+            moments = Moments(len(names))
+            for _, piece in read_pieces(HeldRows(weights), is_sparse=True):
+                moments.add(piece)
+            self._scales = standard_scales(moments, is_shifted=False)
+            if self.scale_ == "robust":
+                quartiles = find_quartiles(weights)
+                self._scales = robust_scales(quartiles, moments, is_shifted=False)
+        self.feature_names_out_ = names
+
+    def _count_texts(self, rows):
         from sklearn.feature_extraction.text import TfidfVectorizer
 
-        texts = self._join_texts(rows)
-        if is_fit:
-            for name in self.text_names_:
-                self._note_missing(name, as_table(rows)[name].null_count)
-            try:
-                self._words = TfidfVectorizer().fit(texts)
-            except ValueError as error:
-                raise ValueError(
-                    f"The texts of {', '.join(map(repr, self.text_names_))} have no "
-                    "words of two letters or more. Choose other columns."
-                ) from error
-        weights = sparse.csr_array(self._words.transform(texts))
-        weights = self._rescale(weights, is_fit=is_fit)
-        if is_fit:
-            self.feature_names_out_ = self._words.get_feature_names_out().tolist()
-        return weights
+        try:
+            return TfidfVectorizer().fit(self._join_texts(rows))
+        except ValueError as error:
+            raise ValueError(
+                f"The texts of {', '.join(map(repr, self.text_names_))} have no words "
+                "of two letters or more. Choose other columns."
+            ) from error
+
+    def _weigh_texts(self, rows) -> sparse.csr_array:
+        """Return the weights of the words of each row."""
+        return sparse.csr_array(self._words.transform(self._join_texts(rows)))
 
     def _join_texts(self, rows) -> list[str]:
         """Return the text of each row, of all columns of text."""
@@ -409,10 +497,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         columns = [_to_texts(table, name).to_pylist() for name in self.text_names_]
         return [" ".join(filter(None, cells)) for cells in zip(*columns, strict=True)]
 
-    def _weigh_counts(self, numbers: Matrix, *, is_fit: bool) -> sparse.csr_array:
-        """Return the weights of numbers that count words; missing cells count none."""
-        from sklearn.feature_extraction.text import TfidfTransformer
+    def _weigh_counts(self, numbers: Matrix) -> sparse.csr_array:
+        """Return the weights of numbers that count words."""
+        return sparse.csr_array(self._words.transform(self._to_counts(numbers)))
 
+    def _to_counts(self, numbers: Matrix) -> sparse.csr_array:
+        """Return numbers that count words as sparse rows; missing cells count none."""
         if not sparse.issparse(numbers):
             numbers = np.nan_to_num(numbers, nan=0.0)
         counts = sparse.csr_array(numbers)
@@ -424,23 +514,19 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 f"{self.numeric_names_[at.col[wrong]]!r} holds {at.data[wrong]:g} in "
                 f"row {at.row[wrong]}. Counts should be 0 or more."
             )
-        if is_fit:
-            self._words = TfidfTransformer().fit(counts)
-        return sparse.csr_array(self._words.transform(counts))
+        return counts
 
-    def _join(self, numbers: Matrix, rows, *, is_fit: bool):
+    def _join(self, numbers: Matrix, rows):
         """Return numbers and categories as a table, in the order of the columns."""
         pa = need_arrow()
         table = as_table(rows)
         places = {name: j for j, name in enumerate(self.numeric_names_)}
-        arrays = []
-        for name in self.feature_names_out_:
-            if name in places:
-                arrays.append(pa.array(numbers[:, places[name]], from_pandas=True))
-                continue
-            arrays.append(_to_texts(table, name))
-            if is_fit:
-                self._note_missing(name, arrays[-1].null_count)
+        arrays = [
+            pa.array(numbers[:, places[name]], from_pandas=True)
+            if name in places
+            else _to_texts(table, name)
+            for name in self.feature_names_out_
+        ]
         return pa.Table.from_arrays(arrays, names=self.feature_names_out_)
 
 
@@ -456,38 +542,6 @@ def _to_texts(table, name: str):
 
 def _list_reasons(plans: list[ColumnPlan]) -> str:
     return "; ".join(f"{plan.name!r}: {plan.reason}" for plan in plans) + "."
-
-
-def _fit_scaler(scale: str, numbers: Matrix):
-    """Return scikit-learn's scaler, fitted; it skips missing cells."""
-    from sklearn.preprocessing import RobustScaler, StandardScaler
-
-    is_dense = not sparse.issparse(numbers)
-    # Numbers that overflow are found by their scale.
-    with np.errstate(over="ignore", invalid="ignore"):
-        standard = StandardScaler(with_mean=is_dense).fit(numbers)
-        if scale == "standard":
-            return standard
-        robust = RobustScaler(with_centering=is_dense, unit_variance=False)
-        robust.fit(numbers)
-    # Where half of the numbers are the same, quartiles do not tell the scale.
-    is_flat = _quartile_range(numbers) == 0
-    robust.scale_ = np.where(is_flat, standard.scale_, robust.scale_)
-    return robust
-
-
-def _quartile_range(numbers: Matrix) -> np.ndarray:
-    if sparse.issparse(numbers):
-        columns = numbers.tocsc()
-        return np.array(
-            [np.ptp(_quartiles(columns[:, [j]])) for j in range(columns.shape[1])]
-        )
-    low, high = np.nanpercentile(numbers, [25, 75], axis=0)
-    return high - low
-
-
-def _quartiles(column) -> np.ndarray:
-    return np.percentile(column.toarray(), [25, 75])
 
 
 def _write_value(value: Any) -> str:

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from corral._profiles import Profile, profile_clusters, tell_apart
 from corral.tables._arrow import need_arrow
 from corral.tables._encoder import TableEncoder
+from corral.tables._pieces import PIECE_ROWS, is_source
 
 # What a method may know beside labels and scores.
 _PASSED_ON = ("nearest_labels_", "outlier_confidence_", "label_confidence_")
@@ -104,8 +105,9 @@ class TableModel(BaseEstimator):
 
         Parameters
         ----------
-        table : data frame, pyarrow.Table, sparse matrix or ndarray
-            As :func:`read_table` gives it, or of pandas or polars.
+        table : data frame, pyarrow.Table, sparse matrix, ndarray or source
+            As :func:`read_table` gives it, or of pandas or polars. A source, which is
+            read in pieces and never held in memory, is for COR only.
         y : Ignored
             Here because scikit-learn passes it.
 
@@ -120,6 +122,8 @@ class TableModel(BaseEstimator):
     def _prepare(self, table):
         """Learn how to encode a table; return the method, not fitted, and its rows."""
         is_cor = _find_cor(self.estimator) is not None
+        if is_source(table) and not is_cor:
+            _refuse_source(self.estimator, table)
         encoder = TableEncoder(
             columns=self.columns,
             exclude=self.exclude,
@@ -152,28 +156,28 @@ class TableModel(BaseEstimator):
 
         Parameters
         ----------
-        table : data frame, pyarrow.Table, sparse matrix or ndarray
+        table : data frame, pyarrow.Table, sparse matrix, ndarray or source
             With the columns of the fit; others are ignored.
 
         Returns
         -------
         labels : ndarray of shape (n_samples,)
         """
-        return self._ask("predict", self.encode(table))
+        return self._ask_all("predict", table)
 
     def score_samples(self, table):
         """Return how normal each row is; lower is stranger.
 
         Parameters
         ----------
-        table : data frame, pyarrow.Table, sparse matrix or ndarray
+        table : data frame, pyarrow.Table, sparse matrix, ndarray or source
             With the columns of the fit; others are ignored.
 
         Returns
         -------
         scores : ndarray of shape (n_samples,)
         """
-        return self._ask("score_samples", self.encode(table))
+        return self._ask_all("score_samples", table)
 
     def explain(self, table, n_features=5):
         """Say what sets each row apart from its nearest cluster.
@@ -194,6 +198,11 @@ class TableModel(BaseEstimator):
             that are not outliers), and ``feature_1``, ``difference_1`` and so on:
             differences from the cluster's mean in the cluster's spread.
         """
+        if is_source(table):
+            raise ValueError(
+                f"explain needs rows in memory, but {table!r} is read in pieces. Give "
+                "it some of them, as source.read(start, stop) gives them."
+            )
         X = self.encode(table)
         cor = _find_cor(self.estimator_)
         if cor is not None:
@@ -220,15 +229,17 @@ class TableModel(BaseEstimator):
 
         Parameters
         ----------
-        table : data frame, pyarrow.Table, sparse matrix or ndarray
-            With the columns of the fit; others are ignored.
+        table : data frame, pyarrow.Table, sparse matrix, ndarray or source
+            With the columns of the fit; others are ignored. A source is for COR only.
 
         Returns
         -------
-        X : ndarray, csr_array or pyarrow.Table
+        X : ndarray, csr_array, pyarrow.Table or EncodedSource
             As of :meth:`TableEncoder.transform`, missing cells filled if need be.
         """
         check_is_fitted(self)
+        if is_source(table) and _find_cor(self.estimator_) is None:
+            _refuse_source(self.estimator_, table)
         return self._fill(self.encoder_.transform(table))
 
     def __sklearn_is_fitted__(self):
@@ -249,6 +260,16 @@ class TableModel(BaseEstimator):
         if self._medians is None or sparse.issparse(X):
             return X
         return np.where(np.isnan(X), self._medians, X)
+
+    def _ask_all(self, method: str, table) -> np.ndarray:
+        """Return answers for all rows; those of a source are asked for in pieces."""
+        if not is_source(table):
+            return self._ask(method, self.encode(table))
+        check_is_fitted(self)
+        X = self.encoder_.transform(table)
+        starts = range(0, X.shape[0], PIECE_ROWS)
+        blocks = (X.read(i, min(i + PIECE_ROWS, X.shape[0])) for i in starts)
+        return np.concatenate([self._ask(method, self._fill(each)) for each in blocks])
 
     def _ask(self, method: str, X) -> np.ndarray:
         if not hasattr(self.estimator_, method):
@@ -308,6 +329,14 @@ def _find_cor(estimator):
             return _find_cor(estimator.estimator_)
         return COR() if estimator.estimator is None else _find_cor(estimator.estimator)
     return estimator if isinstance(estimator, COR) else None
+
+
+def _refuse_source(estimator, source) -> None:
+    raise ValueError(
+        f"{type(estimator).__name__} needs all rows in memory, but {source!r} is read "
+        "in pieces. Choose COR, or read a sample of the rows, or all of them, with "
+        "read_table."
+    )
 
 
 def _set_categories(estimator, names: list[str]) -> None:
