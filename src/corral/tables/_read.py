@@ -202,7 +202,7 @@ def why_not_unpacked(packed: str, error: BaseException) -> str:
 
 def sniff(content: Any) -> str | None:
     """Return what the first bytes tell for sure."""
-    head = bytes(content[: min(content.size, 64)])
+    head = bytes(content[: min(len(content), 64)])
     return next((kind for magic, kind in _MAGIC if head.startswith(magic)), None)
 
 
@@ -213,7 +213,7 @@ def check_kind(kind: str | None, content: Any, name: str, *, is_asked: bool) -> 
         return found or _guess_text(content)
     if found == kind or (found is None and kind in _TEXTS):
         return kind
-    head = bytes(content[: min(content.size, 8)])
+    head = bytes(content[: min(len(content), 8)])
     says = "the format asked for" if is_asked else "its suffix"
     really = f"it holds {_found_words(found)}" if found else f"it starts with {head!r}"
     raise ValueError(
@@ -228,7 +228,7 @@ def _found_words(found: str) -> str:
 
 
 def _guess_text(content: Any) -> str:
-    head = bytes(content[: min(content.size, 2**16)]).lower()
+    head = bytes(content[: min(len(content), 2**16)]).lower()
     lines = (line.strip() for line in head.splitlines())
     first = next((line for line in lines if line and line[:1] != b"%"), b"")
     return "arff" if first.startswith(b"@relation") else "csv"
