@@ -7,8 +7,8 @@ from sklearn.utils import murmurhash3_32
 
 from corral.tables._arrow import need_arrow
 
-# Up to so many distinct texts are counted exactly; more are estimated, to 0.3 %. They
-# take a megabyte for each column of texts.
+# Fewer distinct texts are counted exactly; as many and more are estimated, with a
+# standard error of 0.3 %. They take a megabyte for each column of texts.
 MOST_COUNTED = 2**17
 
 

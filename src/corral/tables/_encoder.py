@@ -106,7 +106,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     Texts are a category if they have at most 20 distinct values, or the square root of
     the number of rows if that is more, and less than one for two rows. Texts that are
     all numbers or all dates count as these. More than 131,072 distinct texts are not
-    counted but estimated, to 0.3 %.
+    counted but estimated, with a standard error of 0.3 %.
 
     A source (:mod:`corral.sources`) is read piece by piece, once to tell its columns
     apart and to measure them, and five times more for quartiles. A table in memory is
