@@ -73,7 +73,10 @@ def test_missing_paths_are_named(tmp_path):
 @pytest.mark.parametrize(
     ("named", "words"),
     [
-        ({"on_error": "ignore"}, "on_error='ignore' is not known. Choose one of 'raise"),
+        (
+            {"on_error": "ignore"},
+            "on_error='ignore' is not known. Choose one of",
+        ),
         ({"format": "arff"}, "format='arff' cannot be read in pieces. Choose one of"),
         ({"columns": ["c"]}, "columns names 'c', which the table does not have"),
         ({"columns": []}, "columns is empty"),

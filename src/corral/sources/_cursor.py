@@ -8,6 +8,9 @@ from typing import Any
 
 from corral.sources._errors import UnreadableBlockError
 
+# Streams of a parent process, kept so that they are not closed.
+_ABANDONED: list[Any] = []
+
 
 class Cursor:
     """A place in a stream of blocks, from where it goes on or begins again.
@@ -65,11 +68,13 @@ class Cursor:
         """Begin where the row is nearest, unless the stream will come by."""
         origin = self._starts[bisect_right(self._starts, row) - 1]
         # A process that was forked shares the place in the file with its parent.
-        is_ours = self._stream is not None and self._process == os.getpid()
-        if is_ours and self._first <= row and origin <= self._end:
+        if self._process != os.getpid():
+            # Never closed: that would wait for threads that stayed with the parent.
+            _ABANDONED.append(self._stream)
+            self._process = os.getpid()
+        elif self._stream and self._first <= row and origin <= self._end:
             return
         self._leave()
-        self._process = os.getpid()
         self._stream = self._begin(origin)
         self._first = self._end = origin
 

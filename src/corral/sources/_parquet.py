@@ -20,7 +20,7 @@ _BATCH_BYTES = 2**24
 _BATCH_ROWS = 2**16
 
 # Packed bytes that are read ahead, of all columns together and of one.
-_AHEAD_BYTES = 2**24
+_AHEAD_BYTES = 2**23
 _AHEAD_RANGE = (2**14, 2**20)
 
 
@@ -47,7 +47,9 @@ class ParquetSource(StreamedSource):
     r"""Rows of a Parquet file, or of all Parquet files in a folder.
 
     Batches are decoded one after the other, so that neither a file nor a row group has
-    to fit into memory, and none is decoded twice when rows are read in order.
+    to fit into memory, and none is decoded twice when rows are read in order. Damage
+    that leaves values is noticed only in files with checksums
+    (``write_page_checksum=True`` of pyarrow).
 
     Parameters
     ----------
@@ -162,7 +164,10 @@ class ParquetSource(StreamedSource):
                 # Files may differ in the order of their columns and in what else they
                 # say of them.
                 columns = [batch.column(name) for name in names]
-                yield pa.Table.from_arrays(columns, schema=self._schema)
+                table = pa.Table.from_arrays(columns, schema=self._schema)
+                # Broken pages without a checksum may decode to what is no text.
+                table.validate(full=True)
+                yield table
         except (pa.ArrowException, OSError, ValueError) as error:
             raise UnreadableBlockError(
                 f"{group} is broken: {first_line(error)}."
