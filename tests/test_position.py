@@ -10,7 +10,7 @@ from corral._codes import CodeBook, Codes
 from corral._kmeans_runs import KMeansSettings, fit_kmeans_runs
 from corral._position import (
     _COARSE_WEIGHT,
-    _DISTANCE_STEP,
+    DISTANCE_STEP,
     _DISTANCE_WEIGHT,
     _FAR,
     look_up_codes,
@@ -77,7 +77,7 @@ def test_distances_are_those_to_the_centres_of_the_cells(kind, metric):
         unit = squares.std() if metric == "cosine" else 2 * squares.mean()
         expected += 3.0 * _DISTANCE_WEIGHT * squares / unit
     np.testing.assert_allclose(found, expected, rtol=1e-4)
-    assert (found % _DISTANCE_STEP == 0).all()
+    assert (found % DISTANCE_STEP == 0).all()
 
 
 def test_far_rows_are_in_order_and_not_too_far():

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
-from corral._threads import Threads
+from corral._threads import ONE_THREAD, Threads
 from corral._tiles import Tile, row_norms
 
 # Rows whose two best centres are too close to call are compared again in float64, in
@@ -26,7 +26,6 @@ _MANY_DOUBTS = 0.02
 _COMMON_DOUBT = 95
 
 _NONE = np.zeros(0, dtype=np.intp)
-_ONE_THREAD = Threads(1, None)
 
 
 class Group(NamedTuple):
@@ -232,7 +231,7 @@ class PackedCenters(CellCenters):
         is_sparse: bool,
         dtype=np.float32,
         cache: "ScoreCache | None" = None,
-        threads: Threads = _ONE_THREAD,
+        threads: Threads = ONE_THREAD,
     ) -> "PackedCenters":
         """Pack centres; the parameters are the attributes of the same names."""
         references = _nearest_to_origin(layout, half_norms)

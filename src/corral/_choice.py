@@ -5,8 +5,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from corral._codes import Codes
-from corral._position import look_up_codes, rarity_table
+from corral._divergences import round_costs
+from corral._encoded import EncodedRows
+from corral._position import rarity_table
 from corral._reasons import Choice
 from corral._search import Answer, Limits, Search
 from corral._selection import Selection
@@ -25,6 +26,9 @@ _MIN_GAP_RATIO = 0.15
 # have this part of the mean size of the others.
 _FAIR_SIZE = 0.25
 
+# With more rows, gaps are looked for among so many of the strangest.
+_GAP_ROWS = 2**20
+
 # So many gaps are kept to be shown.
 _MAX_GAPS = 400
 
@@ -35,8 +39,7 @@ def limit_clusters(k_max: int, n_samples: int) -> tuple[int, int]:
 
 
 def choose_numbers(
-    codes: Codes,
-    position: np.ndarray | None,
+    rows: EncodedRows,
     partitions: Sequence[int],
     limits: Limits,
     rng: np.random.Generator,
@@ -46,11 +49,8 @@ def choose_numbers(
 
     Parameters
     ----------
-    codes : Codes
-        Of the rows.
-    position : ndarray of shape (n_samples,) or None
-        What it costs where each row lies. If None, how rare its labels are takes its
-        place.
+    rows : EncodedRows
+        If it does not count where they lie, how rare their labels are takes its place.
     partitions : sequence of int
         The fine ones, which tell clusters apart.
     limits : Limits
@@ -62,10 +62,10 @@ def choose_numbers(
     -------
     selection : Selection
     """
-    if position is None:
-        position = look_up_codes(codes, _price_labels(codes), threads)[codes.inverse]
-    gaps = measure_gaps(position, limits.outliers[1])
-    search = Search.make(codes, position, partitions, limits, rng, threads)
+    if not rows.has_position:
+        rows = replace(rows, rarity=_price_labels(rows))
+    gaps = _find_gaps(rows, limits.outliers[1])
+    search = Search.make(rows, partitions, limits, rng, threads)
     numbers = _list_outliers(gaps, *limits.outliers)
     answers = [search.answer(o) for o in numbers]
     best = _choose_answer(answers, search)
@@ -86,10 +86,20 @@ def choose_numbers(
     )
 
 
-def _price_labels(codes: Codes) -> np.ndarray:
+def _price_labels(rows: EncodedRows) -> np.ndarray:
     """Return what each slot costs for being rare, in all partitions alike."""
-    n_partitions = len(codes.book.n_labels)
-    return rarity_table(codes, codes.counts, n_partitions, n_partitions)
+    book = rows.partitioner.book
+    n_partitions = len(book.n_labels)
+    table = rarity_table(book, rows.weigh_slots(), n_partitions, n_partitions)
+    return round_costs(table)
+
+
+def _find_gaps(rows: EncodedRows, most: int) -> Gaps:
+    """Measure the gaps between the strangest rows."""
+    if rows.n_samples > _GAP_ROWS:
+        # Half of those that are looked at are outliers, the others tell what is usual.
+        most = min(most, _GAP_ROWS // 2)
+    return measure_gaps(rows.list_positions(_GAP_ROWS), most)
 
 
 def _list_outliers(gaps: Gaps, least: int, most: int) -> list[int]:

@@ -9,6 +9,11 @@ from scipy import sparse
 
 from corral._threads import Threads
 
+# Codes are handled in blocks of this many slots, so that their one-hot rows fit the
+# cache; those of small sets of codes are kept from one use to the next.
+_BLOCK_SLOTS = 2**19
+_KEPT_SLOTS = 2**23
+
 
 @dataclass(frozen=True)
 class CodeBook:
@@ -132,6 +137,101 @@ def one_hot_rows(rows: np.ndarray, book: CodeBook) -> sparse.csr_array:
     )
 
 
+class OneHot:
+    """Codes as rows of a one-hot matrix, for products with tables of slots.
+
+    Parameters
+    ----------
+    codes : Codes
+    """
+
+    def __init__(self, codes: Codes) -> None:
+        self._codes = codes
+        self._block_codes = max(_BLOCK_SLOTS // codes.rows.shape[1], 1)
+        self._starts = range(0, len(codes.rows), self._block_codes)
+        self._kept: dict[int, sparse.csr_array] | None = None
+        self.keep(_KEPT_SLOTS)
+
+    def keep(self, n_slots: int) -> None:
+        """Keep the rows from one use to the next if they have no more slots."""
+        if self._kept is None and self._codes.rows.size <= n_slots:
+            self._kept = {}
+
+    def block(self, start: int) -> sparse.csr_array:
+        """Return the rows of the block that begins with code ``start``."""
+        if self._kept is not None and start in self._kept:
+            return self._kept[start]
+        rows = self._codes.rows[start : start + self._block_codes]
+        block = one_hot_rows(rows, self._codes.book)
+        if self._kept is not None:
+            self._kept[start] = block
+        return block
+
+    def count_known(self) -> np.ndarray:
+        """Return how many labels of each code are not missing."""
+        missing = self._codes.book.n_labels + 1
+        n_known = np.empty(len(self._codes.rows))
+        for start in self._starts:
+            here = slice(start, start + self._block_codes)
+            known = self._codes.rows[here] != missing
+            n_known[here] = np.count_nonzero(known, axis=1)
+        return n_known
+
+    def find_nearest(
+        self, tables: list[np.ndarray], threads: Threads
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the cheapest cluster of each code and what the code costs there.
+
+        Parameters
+        ----------
+        tables : list of ndarray of shape (n_slots, n_clusters)
+            What each slot costs in each cluster; one table for each answer.
+        threads : Threads
+
+        Returns
+        -------
+        labels, costs : ndarray of shape (n_tables, n_codes)
+        """
+        table = np.concatenate(tables, axis=1)
+        n_codes = len(self._codes.rows)
+        labels = np.empty((len(tables), n_codes), dtype=np.int32)
+        costs = np.empty((len(tables), n_codes))
+
+        def work(start: int) -> None:
+            here = slice(start, start + self._block_codes)
+            block_costs = self.block(start) @ table
+            block_costs = block_costs.reshape(len(block_costs), len(tables), -1)
+            labels[:, here] = block_costs.argmin(axis=2).T
+            costs[:, here] = block_costs.min(axis=2).T
+
+        for _ in threads.map(work, self._starts):
+            pass
+        return labels, costs
+
+    def add_up(
+        self, memberships: Callable[[slice], np.ndarray], threads: Threads
+    ) -> np.ndarray:
+        """Return how much weight each slot has in each cluster.
+
+        Parameters
+        ----------
+        memberships : callable
+            Given a slice of the codes, returns how much of each code's weight is in
+            each cluster, of shape (n_codes in the slice, n_clusters).
+        threads : Threads
+
+        Returns
+        -------
+        sums : ndarray of shape (n_slots, n_clusters)
+        """
+
+        def work(start: int) -> np.ndarray:
+            here = slice(start, start + self._block_codes)
+            return self.block(start).T @ memberships(here)
+
+        return sum(threads.map(work, self._starts))
+
+
 @dataclass(frozen=True)
 class _BlockCodes:
     """Distinct codes of one block, in the order of their keys."""
@@ -139,6 +239,14 @@ class _BlockCodes:
     keys: np.ndarray
     rows: np.ndarray
     inverse: np.ndarray
+
+
+def make_keys(codes: Codes) -> np.ndarray:
+    """Return the keys of codes, of shape (n_codes,), the same in all blocks.
+
+    Two codes share a key by chance once in some 2**60 pairs.
+    """
+    return _KeyMaker(codes.book, seed=0).keys(codes.rows.T)
 
 
 class CodeCollisionError(RuntimeError):

@@ -1,14 +1,10 @@
 """How sure labels are: what becomes of them if the partitions are drawn again."""
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 
-from corral._codes import Codes
-from corral._fusion import Fusion
-from corral._outliers import costliest
-from corral._position import look_up_codes
+from corral._codes import CodeBook, Codes
 from corral._threads import Threads
 
 # Partitions tell much the same, so that few of them are drawn, however many there are:
@@ -26,35 +22,10 @@ _CANDIDATE_RATIO = 4
 _MORE_CANDIDATES = 2000
 
 
-class Confidence(NamedTuple):
-    """Shares of the resamples.
-
-    Attributes
-    ----------
-    outlier : ndarray of shape (n_samples,)
-        In which a row is set aside.
-    label : ndarray of shape (n_samples,)
-        In which its nearest cluster is the same.
-    stability : ndarray of shape (n_clusters,)
-        Mean Jaccard index of a cluster with itself in the resamples.
-    """
-
-    outlier: np.ndarray
-    label: np.ndarray
-    stability: np.ndarray
-
-
-def measure_confidence(
-    codes: Codes,
-    fusion: Fusion,
-    table: np.ndarray,
-    rarity: np.ndarray,
-    position: np.ndarray | None,
-    n_resamples: int,
-    rng: np.random.Generator,
-    threads: Threads,
-) -> Confidence:
-    r"""Draw partitions again and see which labels change.
+def draw_again(
+    n_partitions: int, n_resamples: int, rng: np.random.Generator
+) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    r"""Draw partitions again, for labels and for outliers.
 
     A resample is m partitions, drawn with replacement. A row costs
     :math:`\sum_i c_{ik}` in cluster k, added up over these, with :math:`c_{ik}` what
@@ -63,142 +34,188 @@ def measure_confidence(
 
     Parameters
     ----------
-    codes : Codes
-    fusion : Fusion
-    table : ndarray of shape (n_slots, n_clusters)
-        What labels cost.
-    rarity : ndarray of shape (n_slots,)
-        What labels cost for being rare, in all clusters.
-    position : ndarray of shape (n_samples,) or None
-        Rarity and distance of each row.
+    n_partitions : int
     n_resamples : int
     rng : numpy Generator
+
+    Returns
+    -------
+    for_labels, for_outliers : list of ndarray
+        The partitions of each resample; their numbers take turns.
+    """
+    for_labels, for_outliers = (
+        [rng.integers(n_partitions, size=m) for m in np.resize(sizes, n_resamples)]
+        for sizes in (_LABEL_DRAWS, _OUTLIER_DRAWS)
+    )
+    return for_labels, for_outliers
+
+
+def compare_labels(
+    codes: Codes,
+    code_labels: np.ndarray,
+    table: np.ndarray,
+    resamples: list[np.ndarray],
+    threads: Threads,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return how often the nearest cluster of each code is the same.
+
+    Parameters
+    ----------
+    codes : Codes
+    code_labels : ndarray of shape (n_codes,)
+    table : ndarray of shape (n_slots, n_clusters)
+        What labels cost.
+    resamples : list of ndarray
     threads : Threads
 
     Returns
     -------
-    confidence : Confidence
+    shares : ndarray of shape (n_codes,)
+        Of the resamples.
+    sizes : ndarray of shape (n_resamples, 2, n_clusters)
+        How many rows of each cluster stay, and how many it has.
     """
-    costs = _Costs(codes, table, rarity, threads)
-    agreement = costs.compare_labels(
-        fusion.code_labels, _draw(codes, _LABEL_DRAWS, n_resamples, rng)
-    )
-    outlier = costs.set_aside_again(
-        fusion, position, _draw(codes, _OUTLIER_DRAWS, n_resamples, rng)
-    )
-    return Confidence(outlier, agreement.shares[codes.inverse], agreement.stability)
+    n_codes, n_clusters = len(codes.rows), table.shape[1]
+    shares = np.zeros(n_codes)
+
+    def work(here: slice) -> np.ndarray:
+        sizes = np.empty((len(resamples), 2, n_clusters))
+        labels, counts = code_labels[here], codes.counts[here]
+        rows = np.arange(len(labels))
+        for number, partitions in enumerate(resamples):
+            each = _cost(codes.rows[here], codes.book, table, partitions)
+            # Where others are as near, as without any label, a row stays.
+            is_same = each[rows, labels] <= each.min(axis=1)
+            nearest = np.where(is_same, labels, each.argmin(axis=1))
+            shares[here] += is_same
+            sizes[number] = [
+                np.bincount(labels, counts * is_same, minlength=n_clusters),
+                np.bincount(nearest, counts, minlength=n_clusters),
+            ]
+        return sizes
+
+    sizes = sum(threads.map(work, _split(n_codes)))
+    return shares / len(resamples), sizes
 
 
-def _draw(
-    codes: Codes, sizes: tuple[int, ...], n_resamples: int, rng: np.random.Generator
-) -> list[np.ndarray]:
-    """Return the partitions of each resample; their numbers take turns."""
-    n_partitions = codes.rows.shape[1]
-    return [rng.integers(n_partitions, size=m) for m in np.resize(sizes, n_resamples)]
+def measure_stability(n_nearest: np.ndarray, n_again: np.ndarray) -> np.ndarray:
+    """Return the mean Jaccard index of each cluster with itself in the resamples.
+
+    Parameters
+    ----------
+    n_nearest : ndarray of shape (n_clusters,)
+        Number of rows of each cluster.
+    n_again : ndarray of shape (n_resamples, 2, n_clusters)
+        How many of these stay, and how many it has.
+    """
+    stay, have = np.moveaxis(n_again, 1, 0)
+    union = n_nearest + have - stay
+    jaccard = np.divide(stay, union, out=np.ones_like(stay), where=union > 0)
+    return jaccard.mean(axis=0)
 
 
-class _Agreement(NamedTuple):
-    shares: np.ndarray
-    stability: np.ndarray
+class Candidates(NamedTuple):
+    """Rows that can be outliers if partitions are drawn again.
+
+    Attributes
+    ----------
+    rows : ndarray of shape (n_candidates,)
+        Sorted.
+    places : ndarray of shape (n_candidates,)
+        Where their codes are.
+    codes : ndarray of shape (n_codes, n_partitions)
+    distances : ndarray of shape (n_candidates,)
+    """
+
+    rows: np.ndarray
+    places: np.ndarray
+    codes: np.ndarray
+    distances: np.ndarray
+
+    @classmethod
+    def join(cls, parts: list["Candidates"]) -> "Candidates":
+        """Return the candidates of all blocks together."""
+        before = np.cumsum([0, *(len(part.codes) for part in parts[:-1])])
+        places = [
+            part.places + first for part, first in zip(parts, before, strict=True)
+        ]
+        return cls(
+            np.concatenate([part.rows for part in parts]),
+            np.concatenate(places),
+            np.concatenate([part.codes for part in parts]),
+            np.concatenate([part.distances for part in parts]),
+        )
 
 
-class _Costs(NamedTuple):
-    """Costs of codes in resamples.
+def count_candidates(n_outliers: int, n_samples: int) -> int:
+    """Return how many of the costliest rows are candidates."""
+    return min(_CANDIDATE_RATIO * n_outliers + _MORE_CANDIDATES, n_samples)
 
-    Costs are whole multiples of a step, so that their sums are exact: they depend on no
+
+def set_aside_again(
+    candidates: Candidates,
+    book: CodeBook,
+    table: np.ndarray,
+    n_outliers: int,
+    resamples: list[np.ndarray],
+    threads: Threads,
+) -> np.ndarray:
+    """Return in which share of the resamples each candidate is set aside.
+
+    Parameters
+    ----------
+    candidates : Candidates
+    book : CodeBook
+    table : ndarray of shape (n_slots, n_clusters)
+        What labels cost, for being rare too.
+    n_outliers : int
+    resamples : list of ndarray
+    threads : Threads
+
+    Returns
+    -------
+    shares : ndarray of shape (n_candidates,)
+    """
+    shares = np.zeros(len(candidates.rows))
+    # Each draw is one of as many partitions as there are.
+    distances = candidates.distances / candidates.codes.shape[1]
+    for partitions in resamples:
+        costs = _cost_least(candidates.codes, book, table, partitions, threads)
+        again = costs[candidates.places] + len(partitions) * distances
+        shares += _share_places(again, n_outliers)
+    return shares / len(resamples)
+
+
+def _cost_least(
+    rows: np.ndarray,
+    book: CodeBook,
+    table: np.ndarray,
+    partitions: np.ndarray,
+    threads: Threads,
+) -> np.ndarray:
+    """Return the costs of codes in their nearest cluster, in a resample."""
+    least = np.empty(len(rows))
+
+    def work(here: slice) -> None:
+        least[here] = _cost(rows[here], book, table, partitions).min(axis=1)
+
+    for _ in threads.map(work, _split(len(rows))):
+        pass
+    return least
+
+
+def _cost(
+    rows: np.ndarray, book: CodeBook, table: np.ndarray, partitions: np.ndarray
+) -> np.ndarray:
+    """Return costs of codes in a resample, of shape (n_rows, n_clusters).
+
+    They are whole multiples of a step, so that their sums are exact: they depend on no
     order, and so on no block and no machine.
     """
-
-    codes: Codes
-    table: np.ndarray
-    rarity: np.ndarray
-    threads: Threads
-
-    def compare_labels(
-        self, code_labels: np.ndarray, resamples: list[np.ndarray]
-    ) -> _Agreement:
-        """Return how often the nearest cluster of each code is the same."""
-        n_codes, n_clusters = len(self.codes.rows), self.table.shape[1]
-        shares = np.zeros(n_codes)
-
-        def work(here: slice) -> np.ndarray:
-            # How many rows of each cluster stay, and how many it has, per resample.
-            sizes = np.empty((len(resamples), 2, n_clusters))
-            labels, counts = code_labels[here], self.codes.counts[here]
-            costs = self._cost(self.codes.rows[here], self.table, resamples)
-            rows = np.arange(len(labels))
-            for number, each in enumerate(costs):
-                # Where others are as near, as without any label, a row stays.
-                is_same = each[rows, labels] <= each.min(axis=1)
-                nearest = np.where(is_same, labels, each.argmin(axis=1))
-                shares[here] += is_same
-                sizes[number] = [
-                    np.bincount(labels, counts * is_same, minlength=n_clusters),
-                    np.bincount(nearest, counts, minlength=n_clusters),
-                ]
-            return sizes
-
-        sizes = sum(self.threads.map(work, _split(n_codes)))
-        stay, have = np.moveaxis(sizes, 1, 0)
-        own = np.bincount(code_labels, self.codes.counts, minlength=n_clusters)
-        union = own + have - stay
-        jaccard = np.divide(stay, union, out=np.ones_like(stay), where=union > 0)
-        return _Agreement(shares / len(resamples), jaccard.mean(axis=0))
-
-    def set_aside_again(
-        self,
-        fusion: Fusion,
-        position: np.ndarray | None,
-        resamples: list[np.ndarray],
-    ) -> np.ndarray:
-        """Return how often each row is among the costliest."""
-        codes, n_outliers = self.codes, len(fusion.outliers)
-        n_samples = len(codes.inverse)
-        shares = np.zeros(n_samples)
-        if not n_outliers:
-            return shares
-        costs = fusion.code_costs[codes.inverse]
-        distances = np.zeros(n_samples)
-        if position is not None:
-            costs = costs + position
-            rare = look_up_codes(codes, self.rarity, self.threads)
-            distances = position - rare[codes.inverse]
-        n_rows = min(_CANDIDATE_RATIO * n_outliers + _MORE_CANDIDATES, n_samples)
-        rows = costliest(costs, n_rows)
-        present, places = np.unique(codes.inverse[rows], return_inverse=True)
-        # Each draw is one of as many partitions as there are.
-        distances = distances[rows] / codes.rows.shape[1]
-        table = self.table + self.rarity[:, None]
-        for partitions in resamples:
-            again = self._cost_least(codes.rows[present], table, partitions)[places]
-            again += len(partitions) * distances
-            shares[rows] += _share_places(again, n_outliers)
-        return shares / len(resamples)
-
-    def _cost_least(
-        self, rows: np.ndarray, table: np.ndarray, partitions: np.ndarray
-    ) -> np.ndarray:
-        """Return the costs of codes in their nearest cluster, in a resample."""
-        least = np.empty(len(rows))
-
-        def work(here: slice) -> None:
-            (costs,) = self._cost(rows[here], table, [partitions])
-            least[here] = costs.min(axis=1)
-
-        for _ in self.threads.map(work, _split(len(rows))):
-            pass
-        return least
-
-    def _cost(
-        self, rows: np.ndarray, table: np.ndarray, resamples: list[np.ndarray]
-    ) -> Iterator[np.ndarray]:
-        """Yield costs of shape (n_rows, n_clusters), resample by resample."""
-        offsets = self.codes.book.offsets
-        for partitions in resamples:
-            costs = np.zeros((len(rows), table.shape[1]))
-            for partition in partitions:
-                costs += table[rows[:, partition] + offsets[partition]]
-            yield costs
+    costs = np.zeros((len(rows), table.shape[1]))
+    for partition in partitions:
+        costs += table[rows[:, partition] + book.offsets[partition]]
+    return costs
 
 
 def _share_places(costs: np.ndarray, n_places: int) -> np.ndarray:

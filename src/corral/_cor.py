@@ -6,7 +6,8 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from numbers import Integral, Real
-from typing import ClassVar, NamedTuple
+from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 from sklearn.base import (
@@ -18,25 +19,36 @@ from sklearn.base import (
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from corral._blocks import ArrayRows
+from corral._answers import Columns, Tables
 from corral._callbacks import CallbackMixin, log_progress, tell_callbacks
 from corral._choice import choose_numbers, limit_clusters
-from corral._codes import Codes, one_hot_rows
-from corral._confidence import measure_confidence
+from corral._codes import one_hot_rows
+from corral._confidence import (
+    count_candidates,
+    draw_again,
+    measure_stability,
+    set_aside_again,
+)
 from corral._divergences import BernoulliKL, CodeLength, round_costs
+from corral._encoded import EncodedRows
 from corral._explain import FeatureNames, Judge, make_frame, rank_features
 from corral._fuser import Fuser
-from corral._fusion import Fusion, FusionSettings, fuse_codes
+from corral._fusion import FusionSettings, Problem
 from corral._linkage import N_STARTS
+from corral._memory import Budget, read_limit
 from corral._notebook import NotebookMixin
-from corral._outliers import find_offset
-from corral._partition_mixin import PartitionMixin, asks_for_labels
-from corral._partitions import (
-    Partitioner,
+from corral._open import is_source, open_blocks, open_journal
+from corral._partition_mixin import (
+    Basis,
+    PartitionMixin,
+    asks_for_labels,
+    make_block,
 )
-from corral._position import fit_ruler, look_up_codes, rarity_table
-from corral._profiles import Profile, profile_clusters
-from corral._random import Streams, make_streams
+from corral._partitions import Partitioner
+from corral._position import fit_ruler, rarity_table
+from corral._profiles import Profile
+from corral._random import Streams, draw_fit_seed, draw_rows, make_streams
+from corral._row_blocks import Block, MemoryBlocks, RowBlocks, cut_sizes
 from corral._search import Limits
 from corral._selection import Selection
 from corral._sklearn_compat import Interval, StrOptions, _fit_context
@@ -46,6 +58,8 @@ from corral._validation import (
     count_outliers,
     read_sample_weight,
 )
+from corral._whole import Outcome, Whole
+from corral._workplace import LocalWorkplace, Workplace
 
 logger = logging.getLogger(__name__)
 
@@ -58,6 +72,17 @@ _FINE_PAIRS = 2**22
 # How much position counts by default, chosen on suites of data sets of either kind;
 # see docs/dev/decisions/0007.
 _POSITION_WEIGHTS = {"euclidean": 16.0, "cosine": 4.0}
+
+# Restarts of the fusion come to rest on so many rows, of more. The best one then does
+# so many iterations on all of them, which move its centres hardly more. Fewer where
+# the number of clusters is chosen, and many fusions are made.
+_LINKAGE_ROWS = 2**13
+_LINKAGE_ITERATIONS = 10
+_FUSER_ROWS = 3000
+_FUSER_ITERATIONS = 2
+
+# One-hot rows of codes that are used again and again may have so many slots.
+_MOST_KEPT_SLOTS = 2**24
 
 # Restarts of the fusion from random starts.
 _N_RANDOM_STARTS = 10
@@ -82,25 +107,6 @@ _DIVERGENCES: dict[str, type[CodeLength] | type[BernoulliKL]] = {
     "code-length": CodeLength,
     "holoentropy": BernoulliKL,
 }
-
-
-class EncodedRows(NamedTuple):
-    """What the fusion needs to know of the rows.
-
-    Attributes
-    ----------
-    partitioner : Partitioner
-    codes : Codes
-    rarity : ndarray of shape (n_slots,)
-        What each slot costs for being rare.
-    position : ndarray of shape (n_samples,) or None
-        What it costs where each row lies; None if position does not count.
-    """
-
-    partitioner: Partitioner
-    codes: Codes
-    rarity: np.ndarray
-    position: np.ndarray | None
 
 
 class COR(
@@ -248,6 +254,16 @@ class COR(
     n_resamples : int, default=50
         How often partitions are drawn again to see how sure labels are. Zero leaves the
         confidences out.
+
+    memory_limit : int or str, default=None
+        Bytes that the process may take, such as "2GB", for rows that are read block by
+        block; rows that are in memory already do not count. None means half of what is
+        free. Results are the same for any limit.
+
+    checkpoint_dir : str or Path, default=None
+        A folder in which a fit notes what it has done. A fit that was ended, however
+        that came about, goes on from there if it is started again with the same rows
+        and parameters.
 
     n_jobs : int, default=None
         Number of threads. None means as many as BLAS may use. Results are the same for
@@ -406,6 +422,8 @@ class COR(
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "verbose": [Interval(Integral, 0, None, closed="left"), "boolean"],
         "n_resamples": [Interval(Integral, 0, None, closed="left")],
+        "memory_limit": [Interval(Integral, 1, None, closed="left"), str, None],
+        "checkpoint_dir": [str, Path, None],
         "eps": [Interval(Real, float(np.finfo(np.float64).eps), 0.5, closed="left")],
     }
 
@@ -435,6 +453,8 @@ class COR(
         kmeans_tol=1e-4,
         max_samples=8192,
         n_resamples=50,
+        memory_limit=None,
+        checkpoint_dir=None,
         n_jobs=None,
         random_state=None,
         verbose=0,
@@ -462,6 +482,8 @@ class COR(
         self.kmeans_tol = kmeans_tol
         self.max_samples = max_samples
         self.n_resamples = n_resamples
+        self.memory_limit = memory_limit
+        self.checkpoint_dir = checkpoint_dir
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -508,7 +530,11 @@ class COR(
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-            The rows; a matrix of labels if ``partitions="precomputed"``.
+            The rows; a matrix of labels if ``partitions="precomputed"``. Rows that do
+            not fit into memory are given as a path (of a Parquet file or a folder of
+            them, a CSV or an NPY file), as a function that returns an iterator over
+            blocks of rows, or as what :func:`corral.sources.open_source` returns. What
+            is told of rows, such as ``labels_``, is then in memory maps if it is large.
         y : Ignored
             Here because scikit-learn passes it.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -522,9 +548,9 @@ class COR(
             The fitted estimator.
         """
         self._is_precomputed = asks_for_labels(self.partitions)
-        features, given = self._read(X, extra_partitions, reset=True)
+        rows = self._open_rows(X, sample_weight, extra_partitions)
         with log_progress(self.verbose), tell_callbacks(self, X, y, sample_weight):
-            return self._fit(features, given, sample_weight)
+            return self._fit(rows, sample_weight)
 
     @_fit_context(prefer_skip_nested_validation=False)
     def fit_partitions(self, partitions, sample_weight=None):
@@ -543,12 +569,12 @@ class COR(
             The fitted estimator. :meth:`predict` and its kin take labels as well.
         """
         self._is_precomputed = True
-        features, given = self._read_labels(partitions, "partitions", reset=True)
+        block = make_block(*self._read_labels(partitions, "partitions", reset=True))
         with (
             log_progress(self.verbose),
             tell_callbacks(self, partitions, None, sample_weight),
         ):
-            return self._fit(features, given, sample_weight)
+            return self._fit(self._cut_rows(block, sample_weight), sample_weight)
 
     def predict(self, X, extra_partitions=None):
         """Return the cluster of each row, -1 for outliers.
@@ -796,18 +822,55 @@ class COR(
         tags.input_tags.allow_nan = True
         return tags
 
-    def _fit(self, features: Features, given: list, sample_weight):
+    def _open_rows(self, X, sample_weight, extra_partitions) -> RowBlocks:
+        """Check X and return its rows in blocks."""
+        if not is_source(X):
+            block = make_block(*self._read(X, extra_partitions, reset=True))
+            return self._cut_rows(block, sample_weight)
+        given = {"sample_weight": sample_weight, "extra_partitions": extra_partitions}
+        unusable = [name for name, value in given.items() if value is not None]
+        if unusable:
+            raise ValueError(
+                f"{' and '.join(unusable)} cannot be used with rows that are read "
+                "block by block. Give the rows as an array."
+            )
+        return open_blocks(self, X, self._budget)
+
+    def _cut_rows(self, block: Block, sample_weight) -> MemoryBlocks:
+        """Return rows in memory, as one block unless what is kept of them is large."""
+        n_samples = block.features.n_samples
+        budget = self._budget
+        block_rows = budget.count_block_rows(0, self.n_partitions)
+        is_small = budget.holds(n_samples, self.n_partitions)
+        if sample_weight is not None or (is_small and self.checkpoint_dir is None):
+            return MemoryBlocks(block)
+        return MemoryBlocks(block, cut_sizes(n_samples, block_rows))
+
+    @property
+    def _budget(self) -> Budget:
+        return Budget(read_limit(self.memory_limit))
+
+    def _fit(self, rows: RowBlocks, sample_weight):
         """Do the four stages."""
         self._forget()
-        weights = read_sample_weight(sample_weight, features)
-        self._check_numbers(features.n_samples)
-        streams = make_streams(self.random_state)
+        n_samples = int(rows.sizes.sum())
+        weights = read_sample_weight(sample_weight, n_samples)
+        self._check_numbers(n_samples)
         with use_threads(self.n_jobs) as threads:
-            encoded = self._encode_rows(features, given, weights, streams, threads)
+            place = self._make_workplace(rows, threads)
+            streams = make_streams(draw_fit_seed(self.random_state, place.journal))
+            encoded = self._encode_rows(place, weights, streams)
             self._set_numbers(encoded, weights, streams, threads)
             fuser = self._make_fuser(encoded, weights, streams, threads)
-            self._finish(encoded, features, weights, streams, threads, fuser)
+            self._finish(encoded, place, weights, streams, fuser)
         return self
+
+    def _make_workplace(self, rows: RowBlocks, threads: Threads) -> Workplace:
+        """Return where the passes over rows are done."""
+        journal = None
+        if self.checkpoint_dir is not None:
+            journal, rows = open_journal(self, rows)
+        return LocalWorkplace(rows, threads, self._budget, journal)
 
     def _forget(self) -> None:
         """Drop what an earlier fit may have left."""
@@ -817,28 +880,42 @@ class COR(
     def _finish(
         self,
         encoded: EncodedRows,
-        features: Features,
+        place: Workplace,
         weights: np.ndarray | None,
         streams: Streams,
-        threads: Threads,
         fuser: Fuser | None,
     ) -> None:
         """Do the stages after the codes, with the numbers that are set."""
-        fusion = self._fuse(encoded, weights, streams, threads, fuser)
-        self._set_results(encoded, fusion)
+        outcome = self._fuse(encoded, weights, streams, place.threads, fuser)
+        self._set_model(encoded, outcome)
+        for_labels, for_outliers = draw_again(
+            self.n_partitions_, self.n_resamples, streams.confidence
+        )
+        tables = Tables(self._label_costs, self._rarity)
+        summary, columns = place.answer(
+            encoded.states,
+            (tables, tables.all, outcome.cut.cost, for_labels),
+            outcome.cut.n_level,
+        )
+        self.offset_ = -summary.largest if self.n_outliers_ else -np.inf
+        self._warn_empty(int(np.count_nonzero(summary.n_kept)))
         if self.n_resamples:
-            self._set_confidence(encoded, fusion, streams, threads)
-        if features.numbers is not None:
-            self._profile = profile_clusters(
-                features.numbers,
-                _put_back(self.labels_, self.nearest_labels_, self.n_clusters_),
-                self.n_clusters_,
-                weights=weights,
-                missing=features.missing,
-                threads=threads,
+            self.cluster_stability_ = measure_stability(
+                summary.n_nearest, summary.n_again
             )
+            self._doubt_outliers(
+                encoded, columns, tables.all, for_outliers, place.threads
+            )
+        if self._has_numbers(place):
+            self._profile = place.profile(columns, summary, weights)
             self.cluster_centers_ = self._profile.centers
             self.cluster_spreads_ = self._profile.spreads
+        for name, values in columns.close().items():
+            setattr(self, name, values)
+
+    @staticmethod
+    def _has_numbers(place: Workplace) -> bool:
+        return place.rows.read(0).features.numbers is not None
 
     def _check_numbers(self, n_samples: int) -> None:
         """Refuse numbers that the rows cannot support, before any work."""
@@ -872,33 +949,30 @@ class COR(
         threads: Threads,
     ) -> None:
         """Choose the numbers of clusters and of outliers that were not given."""
-        n_samples = len(encoded.codes.inverse)
+        n_samples = encoded.n_samples
         self.selection_ = None
         if not (self._chooses_clusters or self._chooses_outliers):
             self.n_clusters_ = self.n_clusters
             self.n_outliers_ = self._count_outliers(n_samples, self.n_clusters)
             return
         # Rows without weight are labelled in the end but do not count.
-        counted = np.arange(n_samples) if weights is None else np.flatnonzero(weights)
-        codes, position = encoded.codes, encoded.position
-        if len(counted) < n_samples:
-            codes = codes.take(counted)
-            position = None if position is None else position[counted]
+        counted = encoded
+        if weights is not None and not weights.all():
+            counted = encoded.keep(np.flatnonzero(weights))
         if not self._chooses_clusters:
-            check_codes(len(codes.rows), self.n_clusters, codes.rows.shape[1])
+            check_codes(counted.n_codes, self.n_clusters, self._n_columns(encoded))
         self.selection_ = choose_numbers(
-            codes,
-            position,
+            counted,
             self._choosing(encoded.partitioner),
-            self._find_limits(len(counted), n_samples),
+            self._find_limits(counted.n_samples, n_samples),
             streams.choice,
             threads,
         )
         self.n_clusters_ = self.selection_.n_clusters_
         self.n_outliers_ = self.selection_.n_outliers_
-        if self._chooses_outliers and len(counted) < n_samples:
+        if self._chooses_outliers and weights is not None and counted is not encoded:
             self.n_outliers_ += _count_as_strange(
-                encoded.position, counted, self.n_outliers_
+                encoded, np.flatnonzero(weights), self.n_outliers_
             )
         logger.info(
             "%d clusters and %d outliers: %s",
@@ -906,6 +980,10 @@ class COR(
             self.n_outliers_,
             self.selection_.reason,
         )
+
+    @staticmethod
+    def _n_columns(encoded: EncodedRows) -> int:
+        return len(encoded.partitioner.book.n_labels)
 
     def _find_limits(self, n_counted: int, n_samples: int) -> Limits:
         """Return between which numbers to choose."""
@@ -922,28 +1000,19 @@ class COR(
         return Limits(clusters, outliers, why_fixed=why)
 
     def _encode_rows(
-        self,
-        features: Features,
-        given: list,
-        weights: np.ndarray | None,
-        streams: Streams,
-        threads: Threads,
+        self, place: Workplace, weights: np.ndarray | None, streams: Streams
     ) -> EncodedRows:
         """Stages 1 and 2: from rows to codes, and what each row's position costs."""
-        partitioner, columns = self._fit_partitions(
-            features, given, weights, streams, threads
+        partitioner, basis = self._fit_partitions(place, weights, streams)
+        partitioner = self._add_ruler(
+            partitioner, basis, weights, streams, place.threads
         )
-        partitioner = self._add_ruler(partitioner, features, weights, streams, threads)
-        blocks = partitioner.open(features.numbers, columns, features.missing)
-        codes = blocks.encode(threads)
-        logger.info("%d rows have %d codes", features.n_samples, len(codes.rows))
-        _warn_unlabelled(codes)
-        rarity = self._price_rarity(partitioner, codes, weights)
-        position = None
-        if rarity.any():
-            position = look_up_codes(codes, rarity, threads)[codes.inverse]
-            position += blocks.distances
-        return EncodedRows(partitioner, codes, rarity, position)
+        states = place.encode(partitioner, weights)
+        encoded = EncodedRows(partitioner, states, np.zeros(partitioner.book.n_slots))
+        encoded = replace(encoded, rarity=self._price_rarity(encoded))
+        logger.info("%d rows have %d codes", encoded.n_samples, encoded.n_codes)
+        _warn_unlabelled(encoded)
+        return encoded
 
     def _n_runs(self, partitioner: Partitioner) -> int:
         return 0 if partitioner.runs is None else len(partitioner.runs.n_labels)
@@ -982,19 +1051,19 @@ class COR(
     def _add_ruler(
         self,
         partitioner: Partitioner,
-        features: Features,
+        basis: Basis,
         weights: np.ndarray | None,
         streams: Streams,
         threads: Threads,
     ) -> Partitioner:
         """Return the partitioner with what measures distances, if they count."""
         n_fine = self._n_fine(partitioner)
-        if not n_fine or not self._position_weight:
+        if basis.source is None or not n_fine or not self._position_weight:
             return partitioner
         ruler = fit_ruler(
             partitioner.runs,
             n_fine,
-            ArrayRows(features.numbers),
+            basis.source,
             weights,
             self._position_weight,
             streams.position,
@@ -1002,13 +1071,12 @@ class COR(
         )
         return replace(partitioner, ruler=ruler)
 
-    def _price_rarity(
-        self, partitioner: Partitioner, codes: Codes, weights: np.ndarray | None
-    ) -> np.ndarray:
+    def _price_rarity(self, encoded: EncodedRows) -> np.ndarray:
         """Return what each slot costs in all clusters, for being rare."""
+        partitioner = encoded.partitioner
         table = rarity_table(
-            codes,
-            codes.weigh(weights),
+            partitioner.book,
+            encoded.weigh_slots(),
             self._n_runs(partitioner),
             self._n_fine(partitioner),
         )
@@ -1028,15 +1096,35 @@ class COR(
             return None
         if self.init != "linkage":
             return None
-        return Fuser(
-            encoded.codes,
+        if keeps_more:
+            encoded.states.keep_codes(_MOST_KEPT_SLOTS)
+        rng = streams.fusion
+        problem = self._sample_problem(encoded, weights, _FUSER_ROWS, rng, threads)
+        return Fuser(problem, encoded.n_samples, rng)
+
+    def _sample_problem(
+        self,
+        encoded: EncodedRows,
+        weights: np.ndarray | None,
+        n_rows: int,
+        rng: np.random.Generator,
+        threads: Threads,
+    ) -> Problem:
+        """Return the problem of the fusion on some of the rows, or on all."""
+        n_all = encoded.n_samples
+        chosen = np.arange(min(n_all, n_rows))
+        if n_all > n_rows and weights is None:
+            chosen = np.sort(draw_rows(rng, n_all, n_rows))
+        elif n_all > n_rows and weights is not None:
+            chosen = np.sort(rng.permutation(np.flatnonzero(weights))[:n_rows])
+        codes, position = encoded.take(chosen)
+        return Problem(
+            codes,
             _DIVERGENCES[self.divergence](self.eps),
-            self._settings(encoded.partitioner),
-            streams.fusion,
+            self._settings(encoded.partitioner).scale(len(chosen), n_all),
             threads,
-            sample_weight=weights,
-            cost_offsets=encoded.position,
-            keeps_more=keeps_more,
+            None if weights is None else weights[chosen],
+            position if encoded.has_position else None,
         )
 
     def _settings(self, partitioner: Partitioner) -> FusionSettings:
@@ -1059,31 +1147,71 @@ class COR(
         streams: Streams,
         threads: Threads,
         fuser: Fuser | None,
-    ) -> Fusion:
+    ) -> Outcome:
         """Stage 3, with its checks before and after."""
-        codes = encoded.codes
-        n_codes = int(np.count_nonzero(codes.weigh(weights) > 0))
-        check_codes(n_codes, self.n_clusters_, codes.rows.shape[1])
-        if fuser is not None:
-            fusion = fuser.fuse(self.n_clusters_, self.n_outliers_)
-        else:
-            fusion = fuse_codes(
-                codes,
-                _DIVERGENCES[self.divergence](self.eps),
-                self._settings(encoded.partitioner),
-                streams.fusion,
-                threads,
-                sample_weight=weights,
-                cost_offsets=encoded.position,
-            )
-        if not fusion.converged:
+        n_codes = encoded.n_codes
+        if weights is not None:
+            n_codes = encoded.keep(np.flatnonzero(weights)).n_codes
+        check_codes(n_codes, self.n_clusters_, self._n_columns(encoded))
+        whole = Whole(
+            encoded.states,
+            encoded.partitioner.book,
+            _DIVERGENCES[self.divergence](self.eps),
+            encoded.rarity,
+            self._settings(encoded.partitioner),
+        )
+        outcome = self._solve(whole, encoded, weights, streams, threads, fuser)
+        if not outcome.converged:
             warnings.warn(
                 f"The fusion stopped at max_iter={self.max_iter} before its objective "
-                f"came to rest at {fusion.objective:.6g}. Raise max_iter.",
+                f"came to rest at {outcome.objective:.6g}. Raise max_iter.",
                 ConvergenceWarning,
                 stacklevel=6,
             )
-        return fusion
+        return outcome
+
+    def _solve(
+        self,
+        whole: Whole,
+        encoded: EncodedRows,
+        weights: np.ndarray | None,
+        streams: Streams,
+        threads: Threads,
+        fuser: Fuser | None,
+    ) -> Outcome:
+        """Come to rest on some rows, and do the last iterations on all."""
+        rng, n_all = streams.fusion, encoded.n_samples
+        if fuser is not None:
+            best = fuser.rest(self.n_clusters_, self.n_outliers_)
+            n_rows, n_iter = _FUSER_ROWS, _FUSER_ITERATIONS
+        elif self.init == "linkage":
+            n_rows, n_iter = _LINKAGE_ROWS, _LINKAGE_ITERATIONS
+            best = self._sample_problem(
+                encoded, weights, n_rows, rng, threads
+            ).solve_best(rng)
+        elif encoded.whole is not None:
+            n_rows, n_iter = n_all, 0
+            best = self._sample_problem(
+                encoded, weights, n_rows, rng, threads
+            ).solve_best(rng)
+        else:
+            return whole.solve_best(self._draw_starts(encoded, rng, threads))
+        return whole.finish(best, n_iter) if n_all > n_rows else whole.adopt(best)
+
+    def _draw_starts(
+        self, encoded: EncodedRows, rng: np.random.Generator, threads: Threads
+    ) -> list[np.ndarray]:
+        """Return centres to start from, drawn from all codes."""
+        settings = self._settings(encoded.partitioner)
+        problem = Problem(
+            encoded.merge_codes(self._budget.for_states),
+            _DIVERGENCES[self.divergence](self.eps),
+            settings,
+            threads,
+            None,
+            None,
+        )
+        return [problem.draw_start(each) for each in rng.spawn(settings.n_init)]
 
     def _separating(self, partitioner: Partitioner) -> range:
         """Return the partitions by which restarts are compared, if not by objective."""
@@ -1111,14 +1239,25 @@ class COR(
         able = [j for j in telling if j >= n_runs or runs.see_all[j]]
         return able if len(able) >= _MIN_CHOOSING else telling
 
-    def _set_results(self, encoded: EncodedRows, fusion: Fusion) -> None:
-        """Stage 4: from codes to rows, and all fitted attributes but the centres."""
-        partitioner, codes, rarity, position = encoded
-        book = partitioner.book
-        nearest = fusion.code_labels[codes.inverse]
-        labels = nearest.copy()
-        labels[fusion.outliers] = -1
-        n_found = len(np.unique(labels[labels >= 0]))
+    def _set_model(self, encoded: EncodedRows, outcome: Outcome) -> None:
+        """Set what prices new rows, and what the fusion came to."""
+        book = encoded.partitioner.book
+        divergence = _DIVERGENCES[self.divergence](self.eps)
+        table = divergence.cost_table(outcome.centers, book, outcome.shares)
+        self._partitioner = encoded.partitioner
+        self._label_costs = table
+        self._rarity = encoded.rarity
+        self._centers = outcome.centers
+        self.objective_ = outcome.objective
+        self.objective_history_ = outcome.history
+        self.n_iter_ = len(outcome.history)
+        self.partition_centers_ = outcome.centers[:, book.is_label]
+        self.n_labels_ = book.n_labels
+        self.n_partitions_ = len(book.n_labels)
+        self.n_codes_ = encoded.n_codes
+
+    def _warn_empty(self, n_found: int) -> None:
+        """Warn of clusters that kept no row."""
         if n_found < self.n_clusters_:
             warnings.warn(
                 f"Only {n_found} of n_clusters={self.n_clusters_} clusters kept a row "
@@ -1128,44 +1267,30 @@ class COR(
                 ConvergenceWarning,
                 stacklevel=6,
             )
-        scores = fusion.code_costs[codes.inverse]
-        if position is not None:
-            scores = scores + position
-        divergence = _DIVERGENCES[self.divergence](self.eps)
-        table = divergence.cost_table(fusion.centers, book, fusion.shares)
-        self._partitioner = partitioner
-        self._label_costs = table
-        self._rarity = rarity
-        self._centers = fusion.centers
-        self.labels_ = labels
-        self.nearest_labels_ = nearest
-        self.outlier_scores_ = scores
-        self.offset_ = find_offset(scores, fusion.outliers, self.n_outliers_)
-        self.objective_ = fusion.objective
-        self.objective_history_ = fusion.history
-        self.n_iter_ = len(fusion.history)
-        self.partition_centers_ = fusion.centers[:, book.is_label]
-        self.n_labels_ = book.n_labels
-        self.n_partitions_ = len(book.n_labels)
-        self.n_codes_ = len(codes.rows)
 
-    def _set_confidence(
-        self, encoded: EncodedRows, fusion: Fusion, streams: Streams, threads: Threads
+    def _doubt_outliers(
+        self,
+        encoded: EncodedRows,
+        columns: Columns,
+        table: np.ndarray,
+        resamples: list[np.ndarray],
+        threads: Threads,
     ) -> None:
-        """Say how sure labels are, from partitions that are drawn again."""
-        confidence = measure_confidence(
-            encoded.codes,
-            fusion,
-            self._label_costs,
-            self._rarity,
-            encoded.position,
-            self.n_resamples,
-            streams.confidence,
-            threads,
-        )
-        self.outlier_confidence_ = confidence.outlier
-        self.label_confidence_ = confidence.label
-        self.cluster_stability_ = confidence.stability
+        """Say how sure it is that rows are outliers, from partitions drawn again."""
+        rows, shares = np.zeros(0, dtype=np.intp), np.zeros(0)
+        if self.n_outliers_:
+            n_rows = count_candidates(self.n_outliers_, encoded.n_samples)
+            candidates = encoded.gather_candidates(table, n_rows)
+            rows = candidates.rows
+            shares = set_aside_again(
+                candidates,
+                encoded.partitioner.book,
+                table,
+                self.n_outliers_,
+                resamples,
+                threads,
+            )
+        columns.scatter("outlier_confidence_", rows, shares)
 
 
 def check_codes(n_codes: int, n_clusters: int, n_partitions: int) -> None:
@@ -1178,29 +1303,22 @@ def check_codes(n_codes: int, n_clusters: int, n_partitions: int) -> None:
 
 
 def _count_as_strange(
-    position: np.ndarray | None, counted: np.ndarray, n_outliers: int
+    encoded: EncodedRows, counted: np.ndarray, n_outliers: int
 ) -> int:
     """Return how many rows that do not count lie where outliers do."""
-    if position is None or not n_outliers:
+    if not encoded.has_position or not n_outliers:
         return 0
+    _, position = encoded.take(np.arange(encoded.n_samples))
     cut = np.partition(position[counted], -n_outliers)[-n_outliers]
     return int(np.count_nonzero(np.delete(position, counted) >= cut))
 
 
-def _put_back(labels: np.ndarray, nearest: np.ndarray, n_clusters: int) -> np.ndarray:
-    """Return the labels, with the outliers of clusters that kept no row put back."""
-    sizes = np.bincount(labels[labels >= 0], minlength=n_clusters)
-    return np.where(sizes[nearest] == 0, nearest, labels)
-
-
-def _warn_unlabelled(codes: Codes) -> None:
+def _warn_unlabelled(encoded: EncodedRows) -> None:
     """Warn of rows without any label; only missing cells can bring that about."""
-    silent = (codes.rows == codes.book.n_labels + 1).all(axis=1)
-    if silent.any():
-        n_rows = codes.counts[silent].sum()
-        first = np.flatnonzero(silent[codes.inverse])[0]
+    n_rows, first = encoded.find_unlabelled()
+    if n_rows:
         warnings.warn(
-            f"Too little is known of {n_rows} of {len(codes.inverse)} rows: because of "
+            f"Too little is known of {n_rows} of {encoded.n_samples} rows: because of "
             "missing cells they have no label in any partition. They count as usual "
             f"rows; the first is row {first}. Drop them, or raise n_partitions.",
             UserWarning,

@@ -1,32 +1,22 @@
 """Stage 3: K-means-- on codes, setting aside the samples that fit nowhere."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import sparse
 
-from corral._codes import Codes, one_hot_rows
+from corral._codes import CodeBook, Codes, OneHot, one_hot_rows
 from corral._divergences import Divergence
 from corral._linkage import list_linkage_starts
 from corral._outliers import SetAside, costliest, set_aside
 from corral._progress import FUSING, report
 from corral._threads import Threads
 
-# Codes are handled in blocks of this many slots, so that their one-hot rows fit the
-# cache; those of small sets of codes are kept from one iteration to the next.
-_BLOCK_SLOTS = 2**19
-_KEPT_SLOTS = 2**23
-
 # Restarts run side by side while codes times restarts are no more than this.
 _RESTART_CODES = 2**21
 
-# Restarts from linkage come to rest on so many samples. With more, the best one then
-# does a few iterations on all of them, which moves its centres hardly more.
-_LINKAGE_SAMPLES = 2**13
-_FINISHING_ITERATIONS = 10
-
-# How much equal sizes of clusters count against their separation; see separation.
+# How much equal sizes of clusters count against their separation.
 _BALANCE = 0.15
 
 
@@ -76,6 +66,14 @@ class FusionSettings:
     # clusters apart, and not by their objective.
     separating: Sequence[int] = ()
 
+    def scale(self, n_samples: int, n_all: int) -> "FusionSettings":
+        """Return the settings for so many of all samples."""
+        if n_samples == n_all:
+            return self
+        n_outliers = round(self.n_outliers * n_samples / n_all)
+        n_outliers = min(n_outliers, max(n_samples - self.n_clusters, 0))
+        return replace(self, n_outliers=n_outliers)
+
 
 def fuse_codes(
     codes: Codes,
@@ -113,13 +111,15 @@ def fuse_codes(
         say so; the first of these.
     """
     problem = Problem(codes, divergence, settings, threads, sample_weight, cost_offsets)
-    if settings.init != "linkage":
-        return problem.solve_best(rng.spawn(settings.n_init)).to_fusion(codes)
-    sample = problem.sample(_LINKAGE_SAMPLES, rng)
-    best = sample.solve_linkage(rng)
-    if sample is not problem:
-        best = problem.finish(best)
-    return best.to_fusion(codes)
+    return problem.solve_best(rng).to_fusion(codes)
+
+
+class Placed(NamedTuple):
+    """Where codes are: their clusters, what they cost there, and what is set aside."""
+
+    labels: np.ndarray
+    costs: np.ndarray
+    aside: SetAside
 
 
 class Restart:
@@ -132,9 +132,7 @@ class Restart:
         self.is_even = is_even
         self.history: list[float] = []
         self.converged = False
-        self._state: (
-            tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, SetAside] | None
-        ) = None
+        self._best: tuple[np.ndarray, np.ndarray, Any] | None = None
 
     @property
     def objective(self) -> float:
@@ -142,14 +140,12 @@ class Restart:
         return self.history[-1]
 
     @property
-    def members(self) -> tuple[np.ndarray, SetAside]:
-        """The labels of the codes in the best state, and what was set aside."""
-        assert self._state is not None
-        return self._state[2], self._state[4]
+    def best(self) -> tuple[np.ndarray, np.ndarray, Any]:
+        """Centres and shares in the best state, and where that puts codes or rows."""
+        assert self._best is not None
+        return self._best
 
-    def note(
-        self, objective: float, labels: np.ndarray, costs: np.ndarray, aside: SetAside
-    ) -> None:
+    def note(self, objective: float, placed: Any) -> None:
         """Take note of an iteration, and of whether it was the last."""
         if self.history and not objective < self.objective:
             self.converged = True
@@ -157,18 +153,17 @@ class Restart:
         # before was the best then.
         if not self.history or objective <= self.objective:
             self.history.append(objective)
-            self._state = (self.centers, self.shares, labels, costs, aside)
+            self._best = (self.centers, self.shares, placed)
 
     def to_fusion(self, codes: Codes) -> Fusion:
-        """Return the outcome."""
-        assert self._state is not None
-        centers, shares, labels, costs, aside = self._state
+        """Return the outcome of a restart on codes in memory."""
+        centers, shares, placed = self.best
         return Fusion(
             centers=centers,
             shares=shares,
-            code_labels=labels,
-            code_costs=costs,
-            outliers=aside.list_samples(codes),
+            code_labels=placed.labels,
+            code_costs=placed.costs,
+            outliers=placed.aside.list_samples(codes),
             objective=self.objective,
             history=np.array(self.history),
             converged=self.converged,
@@ -189,30 +184,19 @@ class Problem:
         self.weights = codes.weigh(sample_weight)
         self.n_codes = len(codes.rows)
         self.threads: Threads = threads
-        self._block_codes = max(_BLOCK_SLOTS // codes.rows.shape[1], 1)
-        self._blocks = range(0, self.n_codes, self._block_codes)
-        self._kept: dict[int, sparse.csr_array] | None = None
-        self.keep_codes(_KEPT_SLOTS)
-        self.n_known = self._count_known()
+        self._one_hot = OneHot(codes)
+        self.n_known = self._one_hot.count_known()
 
     def keep_codes(self, n_slots: int) -> None:
         """Keep the one-hot rows of codes if they have no more slots than this."""
-        if self._kept is None and self.codes.rows.size <= n_slots:
-            self._kept = {}
+        self._one_hot.keep(n_slots)
 
-    def _count_known(self) -> np.ndarray:
-        """Return how many labels of each code are not missing."""
-        missing = self.codes.book.n_labels + 1
-        n_known = np.empty(self.n_codes)
-        for start in self._blocks:
-            here = slice(start, start + self._block_codes)
-            known = self.codes.rows[here] != missing
-            n_known[here] = np.count_nonzero(known, axis=1)
-        return n_known
-
-    def solve_best(self, streams: list[np.random.Generator]) -> Restart:
-        """Restart with each of these streams; return the best, the first of these."""
+    def solve_best(self, rng: np.random.Generator) -> Restart:
+        """Restart as often as the settings say; return the best, the first of these."""
+        if self.settings.init == "linkage":
+            return self.solve_linkage(rng)
         best: Restart | None = None
+        streams = rng.spawn(self.settings.n_init)
         # Restarts share products, as many at a time as need little memory.
         step = max(_RESTART_CODES // self.n_codes, 1)
         for first in range(0, len(streams), step):
@@ -270,66 +254,21 @@ class Problem:
 
     def n_filled(self, restart: Restart) -> int:
         """Return how many clusters kept a sample."""
-        labels, aside = restart.members
-        return len(np.unique(labels[self.weights > aside.code_weights]))
+        placed = restart.best[2]
+        kept = self.weights > placed.aside.code_weights
+        return len(np.unique(placed.labels[kept]))
 
     def separation(self, restart: Restart) -> float:
-        r"""Return how well the fine partitions tell the clusters apart.
-
-        It is :math:`I / (H^{1 - b} (\log K)^b)` with the mean mutual information I of
-        clusters and labels, and the entropy H of the clusters: the share of the
-        question "which cluster?" that a label answers, with a little of a bonus for
-        clusters of equal size. The objective prefers few large clusters where they
-        touch, and equal ones where they do not.
-        """
-        labels, aside = restart.members
-        kept = self.weights - aside.code_weights
-        sizes = np.bincount(labels, kept, minlength=self.settings.n_clusters)
-        entropy = _entropy(sizes / sizes.sum())
-        if entropy <= 0:
-            return 0.0
-        information = []
-        for j in self.settings.separating:
-            joint = self.codes.count_jointly(labels, kept, self.settings.n_clusters, j)
-            information.append(_mutual_information(joint / max(joint.sum(), 1e-300)))
-        most = np.log(self.settings.n_clusters)
-        return float(np.mean(information) / entropy ** (1 - _BALANCE) / most**_BALANCE)
-
-    def sample(self, n_samples: int, rng: np.random.Generator) -> "Problem":
-        """Return the same problem on some of the samples; itself if it has no more."""
-        n_all = len(self.codes.inverse)
-        if n_all <= n_samples:
-            return self
-        pool = np.arange(n_all)
-        if self.sample_weight is not None:
-            pool = np.flatnonzero(self.sample_weight)
-        chosen = np.sort(rng.permutation(pool)[:n_samples])
-        return Problem(
-            self.codes.take(chosen),
-            self.divergence,
-            self.scale_settings(len(chosen)),
-            self.threads,
-            None if self.sample_weight is None else self.sample_weight[chosen],
-            None if self.cost_offsets is None else self.cost_offsets[chosen],
+        """Return how well the fine partitions tell the clusters apart."""
+        placed = restart.best[2]
+        kept = self.weights - placed.aside.code_weights
+        n_clusters = self.settings.n_clusters
+        sizes = np.bincount(placed.labels, kept, minlength=n_clusters)
+        joint = (
+            self.codes.count_jointly(placed.labels, kept, n_clusters, j)
+            for j in self.settings.separating
         )
-
-    def scale_settings(self, n_samples: int) -> FusionSettings:
-        """Return the settings for so many of the samples."""
-        n_all, settings = len(self.codes.inverse), self.settings
-        n_outliers = round(settings.n_outliers * n_samples / n_all)
-        n_outliers = min(n_outliers, max(n_samples - settings.n_clusters, 0))
-        return replace(settings, n_outliers=n_outliers)
-
-    def finish(self, found: Restart, n_iter: int = _FINISHING_ITERATIONS) -> Restart:
-        """Go on for a little with what came to rest on some of the samples."""
-        restart = Restart(found.centers, is_even=found.is_even)
-        restart.shares = found.shares
-        self.solve([restart], min(n_iter, self.settings.max_iter) - 1)
-        if not restart.converged:
-            # Nobody asks for the means after the last iteration.
-            self.place([restart])
-        restart.converged = found.converged
-        return restart
+        return measure_separation(sizes, joint)
 
     def solve(
         self, restarts: list[Restart], max_iter: int | None = None
@@ -360,21 +299,12 @@ class Problem:
         for restart, labels, costs in zip(restarts, all_labels, all_costs, strict=True):
             aside = self.set_aside(costs)
             kept = self.weights - aside.code_weights
-            restart.note(self.measure(costs, kept, aside), labels, costs, aside)
+            objective = self.measure(costs, kept, aside)
+            restart.note(objective, Placed(labels, costs, aside))
             if not restart.converged:
                 # An emptied cluster is refilled before the means are taken.
                 members.append((restart, self.refill(labels, costs, kept), kept))
         return members
-
-    def one_hot(self, start: int) -> sparse.csr_array:
-        """Return the one-hot rows of the block that begins with code ``start``."""
-        if self._kept is not None and start in self._kept:
-            return self._kept[start]
-        rows = self.codes.rows[start : start + self._block_codes]
-        block = one_hot_rows(rows, self.codes.book)
-        if self._kept is not None:
-            self._kept[start] = block
-        return block
 
     def assign(self, restarts: list[Restart]) -> tuple[np.ndarray, np.ndarray]:
         """Return the nearest cluster of each code and the cost of the code there.
@@ -391,20 +321,7 @@ class Problem:
             self.divergence.cost_table(each.centers, self.codes.book, each.shares)
             for each in restarts
         ]
-        table = np.concatenate(tables, axis=1)
-        labels = np.empty((len(tables), self.n_codes), dtype=np.int32)
-        costs = np.empty((len(tables), self.n_codes))
-
-        def work(start: int) -> None:
-            here = slice(start, start + self._block_codes)
-            block_costs = self.one_hot(start) @ table
-            block_costs = block_costs.reshape(len(block_costs), len(tables), -1)
-            labels[:, here] = block_costs.argmin(axis=2).T
-            costs[:, here] = block_costs.min(axis=2).T
-
-        for _ in self.threads.map(work, self._blocks):
-            pass
-        return labels, costs
+        return self._one_hot.find_nearest(tables, self.threads)
 
     def set_aside(self, costs: np.ndarray) -> SetAside:
         """Choose the samples to set aside at these costs of the codes."""
@@ -496,21 +413,56 @@ class Problem:
         -------
         shares : ndarray of shape (n_clusters, n_slots)
         """
-        book = self.codes.book
-
-        def work(start: int) -> np.ndarray:
-            here = slice(start, start + self._block_codes)
-            return self.one_hot(start).T @ memberships(here)
-
-        sums = sum(self.threads.map(work, self._blocks)).T
-        sums = np.where(book.is_label, sums, 0)
-        # A missing label counts neither for nor against any label of its partition.
-        known = np.add.reduceat(sums, book.offsets, axis=1)[:, book.partition_of_slot]
-        return np.divide(sums, known, out=np.zeros_like(sums), where=known > 0)
+        sums = self._one_hot.add_up(memberships, self.threads)
+        return take_means(sums, self.codes.book)
 
     def draw_start(self, rng: np.random.Generator) -> np.ndarray:
         """Draw centres to start from."""
         return _STARTS[self.settings.init](self, rng)
+
+
+def measure_separation(sizes: np.ndarray, joint: Iterable[np.ndarray]) -> float:
+    r"""Return how well partitions tell clusters apart.
+
+    It is :math:`I / (H^{1 - b} (\log K)^b)` with the mean mutual information I of
+    clusters and labels, and the entropy H of the clusters: the share of the question
+    "which cluster?" that a label answers, with a little of a bonus for clusters of
+    equal size. The objective prefers few large clusters where they touch, and equal
+    ones where they do not.
+
+    Parameters
+    ----------
+    sizes : ndarray of shape (n_clusters,)
+    joint : iterable of ndarray of shape (n_clusters, n_labels)
+        How many samples of each cluster have each label, partition by partition.
+    """
+    entropy = _entropy(sizes / sizes.sum())
+    if entropy <= 0:
+        return 0.0
+    information = [
+        _mutual_information(each / max(each.sum(), 1e-300)) for each in joint
+    ]
+    most = np.log(len(sizes))
+    return float(np.mean(information) / entropy ** (1 - _BALANCE) / most**_BALANCE)
+
+
+def take_means(sums: np.ndarray, book: CodeBook) -> np.ndarray:
+    """Return the share of each label in each cluster.
+
+    Parameters
+    ----------
+    sums : ndarray of shape (n_slots, n_clusters)
+        How much weight each slot has in each cluster.
+    book : CodeBook
+
+    Returns
+    -------
+    shares : ndarray of shape (n_clusters, n_slots)
+    """
+    sums = np.where(book.is_label, sums.T, 0)
+    # A missing label counts neither for nor against any label of its partition.
+    known = np.add.reduceat(sums, book.offsets, axis=1)[:, book.partition_of_slot]
+    return np.divide(sums, known, out=np.zeros_like(sums), where=known > 0)
 
 
 def _entropy(shares: np.ndarray) -> float:

@@ -19,7 +19,7 @@ from corral._blocks import ArrayRows, DenseRows, RowSource
 from corral._ladder import MIN_WIDTH, Rung, make_ladder, turn_to_directions
 from corral._lloyd import LloydRuns
 from corral._progress import LEARNING, Counter
-from corral._random import draw_seed
+from corral._random import draw_rows, draw_seed
 from corral._threads import Threads
 from corral._tiles import (
     MAX_LLOYD_TILE_ROWS,
@@ -32,6 +32,10 @@ from corral._tiles import (
 # Sparse rows have long centres. Runs are done in groups whose sums need no more than
 # this many values.
 _MAX_GROUP_VALUES = 2**24
+
+# So many times more rows are drawn than learned from: where at least half of the rows
+# can be used, enough of these can.
+SPARE_ROWS = 4
 
 
 @dataclass(frozen=True)
@@ -247,7 +251,7 @@ class KMeansLabeller:
 
 def fit_kmeans_runs(
     source: RowSource,
-    weights: np.ndarray | None,
+    weights,
     settings: KMeansSettings,
     rng: np.random.Generator,
     threads: Threads,
@@ -257,7 +261,7 @@ def fit_kmeans_runs(
     Parameters
     ----------
     source : RowSource
-    weights : ndarray of shape (n_samples,) or None
+    weights : ndarray of shape (n_samples,), CompleteRows or None
         Rows of weight zero are not learned from.
     settings : KMeansSettings
     rng : numpy Generator
@@ -267,7 +271,7 @@ def fit_kmeans_runs(
     -------
     runs : KMeansRuns
     """
-    order = _draw_order(source.shape[0], weights, settings.max_samples, rng)
+    order = draw_order(source.shape[0], weights, settings.max_samples, rng)
     # Sorted, because runs with the same number of clusters share operations.
     n_clusters = np.sort(_draw_n_clusters(settings, len(order), rng))
     features = _draw_features(settings, source.shape[1], rng)
@@ -411,14 +415,26 @@ def _label_in_few_directions(
     return _run_lloyd(reduced, few, layout, start, None, settings, threads).labels
 
 
-def _draw_order(
+def draw_order(
     n_samples: int,
-    weights: np.ndarray | None,
+    weights,
     max_samples: int | None,
     rng: np.random.Generator,
 ) -> np.ndarray:
-    """Return the rows to learn from, in random order."""
-    order = rng.permutation(n_samples)
+    """Return the rows to learn from, in random order.
+
+    Parameters
+    ----------
+    n_samples : int
+    weights : ndarray of shape (n_samples,), CompleteRows or None
+        Rows of weight zero are left out.
+    max_samples : int or None
+    rng : numpy Generator
+    """
+    n_drawn = n_samples
+    if max_samples is not None and not isinstance(weights, np.ndarray):
+        n_drawn = SPARE_ROWS * max_samples
+    order = draw_rows(rng, n_samples, n_drawn)
     if weights is not None:
         order = order[weights[order] > 0]
     return order[:max_samples]

@@ -57,7 +57,7 @@ class Ladder(NamedTuple):
 
 def make_ladder(
     source: RowSource,
-    weights: np.ndarray | None,
+    weights,
     order: np.ndarray,
     *,
     metric: str,
@@ -77,7 +77,7 @@ def make_ladder(
     Parameters
     ----------
     source : RowSource
-    weights : ndarray of shape (n_samples,) or None
+    weights : ndarray of shape (n_samples,), CompleteRows or None
     order : ndarray
         The rows to learn from, in random order.
     metric : {"euclidean", "cosine"}

@@ -1,30 +1,65 @@
 """What COR and KCC share: rows in, partitions made, label rows looked up."""
 
 from collections.abc import Callable
+from copy import deepcopy as copy
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from corral._blocks import ArrayRows
-from corral._kmeans_runs import KMeansSettings, fit_kmeans_runs
+from corral._blocks import ArrayRows, RowSource
+from corral._kmeans_runs import (
+    SPARE_ROWS,
+    KMeansSettings,
+    draw_order,
+    fit_kmeans_runs,
+)
 from corral._partitions import (
     FittedClusterer,
     LabelColumns,
     Partitioner,
     clean_labels,
+    find_labels,
     fit_base_clusterer,
     fit_clusterers,
 )
-from corral._random import Streams
+from corral._position import draw_unit_rows
+from corral._random import Streams, draw_rows
+from corral._row_blocks import Block, MemoryBlocks
+from corral._scan import CompleteRows
 from corral._sklearn_compat import HasMethods, Interval, StrOptions
-from corral._threads import Threads, use_threads
+from corral._threads import use_threads
 from corral._validation import (
     Features,
     check_labelled,
     read_features,
     read_label_matrix,
 )
+from corral._workplace import Workplace
+
+
+class Basis(NamedTuple):
+    """What stage 1 learns from.
+
+    Attributes
+    ----------
+    source : RowSource or None
+        The rows, or some of them; None if there are no numbers.
+    weights : ndarray of shape (n_samples,), CompleteRows or None
+        Rows of weight zero are not learned from.
+    n_samples : int
+        Of all rows.
+    has_missing : bool
+        Whether any cell is missing.
+    labels : list of ndarray
+        The labels of each label column.
+    """
+
+    source: RowSource | None
+    weights: Any
+    n_samples: int
+    has_missing: bool
+    labels: list[np.ndarray]
 
 
 class PartitionMixin:
@@ -102,40 +137,75 @@ class PartitionMixin:
 
     def _fit_partitions(
         self,
-        features: Features,
-        given: list,
+        place: Workplace,
         weights: np.ndarray | None,
         streams: Streams,
-        threads: Threads,
-    ) -> tuple[Partitioner, list]:
-        """Stage 1; return what labels rows, and the label columns that are there."""
-        rng = streams.partitions
-        runs = None
-        clusterers: list[FittedClusterer] = []
-        found: list[np.ndarray] = []
-        use_kmeans, base, others = _sort_partitions(self.partitions)
-        if features.numbers is not None:
-            settings = self._kmeans_settings(features)
-            if use_kmeans:
-                source = ArrayRows(features.numbers)
-                learned = _weigh_complete(features, weights)
-                runs = fit_kmeans_runs(source, learned, settings, rng, threads)
-            if base is not None:
-                clusterers, found = fit_base_clusterer(
-                    base, features.numbers, weights, settings, rng
-                )
-            else:
-                clusterers, found = fit_clusterers(
-                    others, features.numbers, weights, rng
-                )
-        columns = _all_columns(clusterers, found, features, given)
-        if runs is None:
-            check_labelled(columns)
-        partitioner = Partitioner(runs, clusterers, LabelColumns.fit(columns))
-        return partitioner, columns
+    ) -> tuple[Partitioner, Basis]:
+        """Stage 1; return what labels rows, and what was learned from.
 
-    def _kmeans_settings(self, features: Features) -> KMeansSettings:
-        n_samples = features.n_samples
+        The rows of the workplace get the labels of clusterers as label columns.
+        """
+        runs, rows, threads = None, place.rows, place.threads
+        clusterers: list[FittedClusterer] = []
+        use_kmeans, base, others = _sort_partitions(self.partitions)
+        if rows.whole is None and (base is not None or others):
+            raise ValueError(
+                f"partitions={self.partitions} has clusterers, which need all rows in "
+                "memory. Use partitions='kmeans', or give the rows as an array."
+            )
+        basis = self._find_basis(place, weights, streams)
+        rng = streams.partitions
+        if basis.source is not None:
+            settings = self._kmeans_settings(basis)
+            if use_kmeans:
+                runs = fit_kmeans_runs(
+                    basis.source, basis.weights, settings, rng, threads
+                )
+            if base is not None or others:
+                assert isinstance(rows, MemoryBlocks)
+                numbers = rows.whole.features.numbers
+                if base is not None:
+                    fitted = fit_base_clusterer(base, numbers, weights, settings, rng)
+                else:
+                    fitted = fit_clusterers(others, numbers, weights, rng)
+                clusterers, place.rows = fitted[0], _add_labels(rows, *fitted)
+                basis = basis._replace(labels=find_labels(place.rows.whole.columns))
+        if runs is None and place.rows.whole is not None:
+            check_labelled(place.rows.whole.columns)
+        return Partitioner(runs, clusterers, LabelColumns(basis.labels)), basis
+
+    def _find_basis(
+        self,
+        place: Workplace,
+        weights: np.ndarray | None,
+        streams: Streams,
+    ) -> Basis:
+        """Return what stage 1 learns from: all rows, or some of a source."""
+        rows = place.rows
+        if rows.whole is not None:
+            features = rows.whole.features
+            return Basis(
+                None if features.numbers is None else ArrayRows(features.numbers),
+                _weigh_complete(features, weights),
+                features.n_samples,
+                features.missing is not None,
+                find_labels(rows.whole.columns),
+            )
+        n_samples = int(rows.sizes.sum())
+        # The same draws as those of the runs and the ruler, which come later.
+        order = draw_order(n_samples, None, self.max_samples, copy(streams.partitions))
+        units = draw_unit_rows(n_samples, None, copy(streams.position))
+        scan = place.scan(np.union1d(order, units))
+        if scan.complete is not None and self.max_samples is not None:
+            n_spare = SPARE_ROWS * self.max_samples
+            order = draw_rows(copy(streams.partitions), n_samples, n_spare)
+            scan = place.scan(np.union1d(order, units))
+        return Basis(
+            scan.source, scan.complete, n_samples, scan.has_missing, scan.labels
+        )
+
+    def _kmeans_settings(self, basis: Basis) -> KMeansSettings:
+        n_samples = basis.n_samples
         is_rfs = self.strategy == "rfs"
         typical = self._n_typical
         default = (typical,) * 2 if is_rfs else (2, 2 * typical)
@@ -160,7 +230,7 @@ class PartitionMixin:
             max_iter=self.kmeans_max_iter,
             tol=self.kmeans_tol,
             max_samples=self.max_samples,
-            spares_cells=features.missing is not None,
+            spares_cells=basis.has_missing,
         )
 
     @property
@@ -237,20 +307,38 @@ class PartitionMixin:
             )
 
 
-def _weigh_complete(
-    features: Features, weights: np.ndarray | None
-) -> np.ndarray | None:
+def _weigh_complete(features: Features, weights: np.ndarray | None):
     """Return the weights to learn with: of complete rows only, if half of all are.
 
     Rows of weight zero do not count.
     """
-    if features.is_complete is None:
+    is_complete = features.is_complete
+    if is_complete is None:
         return weights
-    all_weights = np.ones(features.n_samples) if weights is None else weights
-    learned = all_weights * features.is_complete
-    if 2 * np.count_nonzero(learned) < np.count_nonzero(all_weights):
+    if weights is None:
+        is_half = 2 * np.count_nonzero(is_complete) >= len(is_complete)
+        return CompleteRows(is_complete) if is_half else None
+    learned = weights * is_complete
+    if 2 * np.count_nonzero(learned) < np.count_nonzero(weights):
         return weights
     return learned
+
+
+def make_block(features: Features, given: list) -> Block:
+    """Return rows with the label columns of categorical features and of the user."""
+    return Block(features, [clean_labels(each) for each in features.categories] + given)
+
+
+def _add_labels(
+    rows: MemoryBlocks, clusterers: list[FittedClusterer], found: list[np.ndarray]
+) -> MemoryBlocks:
+    """Return rows with the labels of clusterers before their other label columns."""
+    missing = rows.whole.features.missing
+    columns = [
+        each.find_labelled(labels, missing)
+        for each, labels in zip(clusterers, found, strict=True)
+    ]
+    return rows.replace_columns(columns + rows.whole.columns)
 
 
 def asks_for_labels(partitions) -> bool:

@@ -32,11 +32,6 @@ class LabelColumns:
 
     known: list[np.ndarray]
 
-    @classmethod
-    def fit(cls, columns: list[tuple[np.ndarray, np.ndarray]]) -> "LabelColumns":
-        """Learn which labels occur; see :func:`clean_labels`."""
-        return cls([np.unique(labels[~gone]) for labels, gone in columns])
-
     @property
     def n_labels(self) -> np.ndarray:
         """Number of labels of each partition, of shape (n_partitions,)."""
@@ -61,6 +56,11 @@ class LabelColumns:
             slot[:] = np.where(is_known, place, len(known))
             slot[gone] = len(known) + 1
         return slots
+
+
+def find_labels(columns: list[tuple[np.ndarray, np.ndarray]]) -> list[np.ndarray]:
+    """Return the labels that occur in columns, sorted; see :func:`clean_labels`."""
+    return [np.unique(labels[~gone]) for labels, gone in columns]
 
 
 def clean_labels(column: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -163,7 +163,11 @@ class Partitioner:
         return CodeBook(n_labels)
 
     def open(
-        self, numbers, columns: list, missing: np.ndarray | None = None
+        self,
+        numbers,
+        columns: list,
+        missing: np.ndarray | None = None,
+        counter: Counter | None = None,
     ) -> "LabelBlocks":
         """Make ready to label rows.
 
@@ -176,6 +180,8 @@ class Partitioner:
         missing : ndarray of shape (n_samples, n_numbers), bool, or None
             The cells that are missing. A row has no label in the runs that see one of
             its missing cells.
+        counter : Counter or None
+            Counts rows; None if these are all that are counted.
         """
         labeller = None
         if self.runs is not None:
@@ -185,7 +191,7 @@ class Partitioner:
         slots = None
         if columns:
             slots = self.columns.slots(columns, self.book.dtype)
-        return LabelBlocks(self.book, labeller, slots, self.ruler, missing)
+        return LabelBlocks(self.book, labeller, slots, self.ruler, missing, counter)
 
 
 class LabelBlocks:
@@ -199,6 +205,7 @@ class LabelBlocks:
         Of all partitions that are not K-means runs. One of the two is there.
     ruler : Ruler or None
     missing : ndarray of shape (n_samples, n_numbers), bool, or None
+    counter : Counter or None
 
     Attributes
     ----------
@@ -214,6 +221,7 @@ class LabelBlocks:
         slots: np.ndarray | None,
         ruler: Ruler | None = None,
         missing: np.ndarray | None = None,
+        counter: Counter | None = None,
     ) -> None:
         self.book = book
         self._missing = missing
@@ -229,7 +237,7 @@ class LabelBlocks:
             self.n_samples = labeller.n_rows
             self.block_rows = labeller.block_rows
         self.distances = np.zeros(self.n_samples)
-        self._counter = Counter(LABELLING, self.n_samples)
+        self._counter = counter or Counter(LABELLING, self.n_samples)
 
     def __len__(self) -> int:
         return -(-self.n_samples // self.block_rows)

@@ -30,7 +30,7 @@ from scipy import sparse
 
 from corral._assign import Layout
 from corral._blocks import ArrayRows, RowSource
-from corral._codes import Codes
+from corral._codes import CodeBook
 from corral._threads import Threads
 from corral._tiles import Tile
 
@@ -53,17 +53,15 @@ _MIN_MEASURED = 12
 # of products: cells of equal rows have no spread.
 _ROUNDING = 1e-14
 
-# Codes whose slots are looked up at once.
-_BLOCK_CODES = 4096
-
 # Distances are whole multiples of this, because dense and sparse rows are added up in
 # different orders; what is left of the difference is lost.
-_DISTANCE_STEP = 2.0**-20
+DISTANCE_STEP = 2.0**-20
 
 # Larger distances are drawn together, so that none is twice as large as this: sums of
 # costs stay below 2**21, where multiples of 2**-32 add up exactly, and a far row's
 # labels still count.
 _FAR = 2.0**19
+FARTHEST = 2 * _FAR
 
 
 @dataclass(frozen=True)
@@ -121,7 +119,7 @@ class Ruler:
             sums += self._biases[cells].sum(axis=0)
         sums = np.where(np.isfinite(sums), np.maximum(sums, 0), np.inf)
         sums = np.where(sums > _FAR, _FAR * (2 - _FAR / np.maximum(sums, _FAR)), sums)
-        return np.rint(sums / _DISTANCE_STEP) * _DISTANCE_STEP
+        return np.rint(sums / DISTANCE_STEP) * DISTANCE_STEP
 
     def squares(self, tile: Tile, labels: np.ndarray) -> np.ndarray:
         """Return the squared distances, of shape (n_measured, n_rows)."""
@@ -210,16 +208,26 @@ def fit_ruler(
     centers[~np.isfinite(runs.half_norms[part.cells])] = 0
     each = len(measured) / max(len(few), 1)
     ruler = Ruler(part.runs, part.layout, centers, times[order] * each)
-    rows = np.arange(source.shape[0]) if weights is None else np.flatnonzero(weights)
-    if len(rows) > _UNIT_ROWS:
-        rows = np.sort(rng.choice(rows, _UNIT_ROWS, replace=False))
+    rows = draw_unit_rows(source.shape[0], weights, rng)
     shares = np.ones(len(rows)) if weights is None else weights[rows]
     means, units = _measure_units(ruler, runs, source.take(rows), shares, threads)
     factors = weight * _DISTANCE_WEIGHT * ruler.scales
     scales = np.zeros_like(units)
     np.divide(factors, units, out=scales, where=units > 0)
-    typical = np.rint(scales @ means / _DISTANCE_STEP) * _DISTANCE_STEP
+    typical = np.rint(scales @ means / DISTANCE_STEP) * DISTANCE_STEP
     return replace(ruler, scales=scales, typical=float(typical))
+
+
+def draw_unit_rows(
+    n_samples: int, weights: np.ndarray | None, rng: np.random.Generator
+) -> np.ndarray:
+    """Return the rows that units are measured on, sorted."""
+    if weights is None and n_samples > _UNIT_ROWS:
+        return np.sort(rng.choice(n_samples, _UNIT_ROWS, replace=False))
+    rows = np.arange(n_samples) if weights is None else np.flatnonzero(weights)
+    if len(rows) > _UNIT_ROWS:
+        rows = np.sort(rng.choice(rows, _UNIT_ROWS, replace=False))
+    return rows
 
 
 def _spread_out(runs: np.ndarray, n_wanted: int) -> np.ndarray:
@@ -260,7 +268,7 @@ def _measure_units(
 
 
 def rarity_table(
-    codes: Codes, weights: np.ndarray, n_runs: int, n_fine: int
+    book: CodeBook, slot_weights: np.ndarray, n_runs: int, n_fine: int
 ) -> np.ndarray:
     r"""Return what each slot costs for being rare: :math:`-\log(n_c / n)`.
 
@@ -269,8 +277,9 @@ def rarity_table(
 
     Parameters
     ----------
-    codes : Codes
-    weights : ndarray of shape (n_codes,)
+    book : CodeBook
+    slot_weights : ndarray of shape (n_slots,)
+        Weight of the rows that have each slot.
     n_runs : int
         The first so many partitions are K-means runs; the others cost nothing.
     n_fine : int
@@ -280,32 +289,16 @@ def rarity_table(
     -------
     table : ndarray of shape (n_slots,)
     """
-    book = codes.book
     table = np.zeros(book.n_slots)
     for j in range(n_runs):
-        counts = np.bincount(codes.rows[:, j], weights, minlength=book.n_labels[j] + 1)
-        counts = counts[: book.n_labels[j] + 1]
+        here = slice(book.offsets[j], book.offsets[j] + book.n_labels[j] + 1)
+        counts = slot_weights[here]
         known = counts.sum()
         # A label of no row is as rare as that of one more row.
         shares = np.full(len(counts), 1 / (known + 1))
         np.divide(counts, known, out=shares, where=counts > 0)
-        here = slice(book.offsets[j], book.offsets[j] + book.n_labels[j] + 1)
         weight = 1.0 if j >= n_runs - n_fine else _COARSE_WEIGHT
         table[here] = -weight * np.log(shares)
         # A label that is not known is as rare as labels are on average.
         table[here.stop] = table[here] @ counts / max(known, 1)
     return table
-
-
-def look_up_codes(codes: Codes, table: np.ndarray, threads: Threads) -> np.ndarray:
-    """Return for each code the sum of a table over its slots."""
-    totals = np.empty(len(codes.rows))
-    offsets = codes.book.offsets.astype(np.int32)
-
-    def work(start: int) -> None:
-        here = slice(start, start + _BLOCK_CODES)
-        totals[here] = table[codes.rows[here] + offsets].sum(axis=1)
-
-    for _ in threads.map(work, range(0, len(totals), _BLOCK_CODES)):
-        pass
-    return totals

@@ -1,13 +1,15 @@
 """What rows of a cluster look like, and which features set a row apart from it."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
-from corral._threads import Threads
+from corral._threads import ONE_THREAD, Threads
 
 # Rows that are added up at once, and of which a cluster's rough mean is taken.
 _SUM_ROWS = 2**15
@@ -86,42 +88,99 @@ def profile_clusters(
     -------
     profile : Profile
     """
-    shares = (labels >= 0).astype(np.float64)
-    if weights is not None:
-        shares *= weights
-    members = np.maximum(labels, 0)
-    sizes = np.bincount(members, shares, minlength=n_clusters)
-    view = _View.fit(X, np.where(shares > 0, members, -1), n_clusters, missing)
+    block = Members(X, labels, weights, missing)
+    view = View.fit([block], n_clusters)
+    return view.conclude(view.add_up(block, ONE_THREAD if threads is None else threads))
 
-    def work(start: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        # Not times zero: the square of a far outlier may be infinite.
-        kept = start + np.flatnonzero(shares[start : start + _SUM_ROWS])
-        at = members[kept]
-        adder = sparse.csc_array(
-            (shares[kept], at, np.arange(len(at) + 1)), shape=(n_clusters, len(at))
-        )
-        gone = None if missing is None else missing[kept]
-        with np.errstate(over="ignore", invalid="ignore"):
-            return _add_up(adder, *view.place(X[kept], at, gone))
 
-    starts = range(0, X.shape[0], _SUM_ROWS)
-    parts = map(work, starts) if threads is None else threads.map(work, starts)
-    sums, squares, known = (sum(part) for part in zip(*parts, strict=True))
-    counts = np.where(known > 0, known, 1)
-    means = sums / counts
-    with np.errstate(over="ignore", invalid="ignore"):
-        variances = squares / counts - means**2
-        variances[variances <= _ROUNDING * squares / counts] = 0
-        variances[np.isnan(variances)] = np.inf
-    centers = means / view.scale + view.shifts
-    overall = (centers * (known / np.maximum(known.sum(axis=0), _TINY))).sum(axis=0)
-    centers = np.where(known > 0, centers, overall)
-    return Profile(centers, np.sqrt(variances) / view.scale, sizes)
+class Members(NamedTuple):
+    """Rows with the clusters that they belong to.
+
+    Attributes
+    ----------
+    X : ndarray or CSR of shape (n_rows, n_features)
+        NaN means that a cell is not known.
+    labels : ndarray of shape (n_rows,)
+        Rows with a label below zero are left out.
+    weights : ndarray of shape (n_rows,) or None
+    missing : ndarray of shape (n_rows, n_features) or None
+        Further cells that are not known.
+    """
+
+    X: Any
+    labels: np.ndarray
+    weights: np.ndarray | None = None
+    missing: np.ndarray | None = None
+
+    @property
+    def shares(self) -> np.ndarray:
+        """How much each row counts."""
+        shares = (self.labels >= 0).astype(np.float64)
+        return shares if self.weights is None else shares * self.weights
+
+
+class Sums(NamedTuple):
+    """Sums over the rows of each cluster, as they are looked at.
+
+    Attributes
+    ----------
+    values, squares, known : ndarray of shape (n_clusters, n_features)
+        Of the cells that are known, and the weight of these.
+    sizes : ndarray of shape (n_clusters,)
+        Weight of all rows.
+    """
+
+    values: np.ndarray
+    squares: np.ndarray
+    known: np.ndarray
+    sizes: np.ndarray
+
+    def __add__(self, other):
+        return Sums(*(ours + theirs for ours, theirs in zip(self, other, strict=True)))
+
+
+class RoughRows:
+    """The first rows of each cluster, gathered block by block.
+
+    Parameters
+    ----------
+    n_clusters : int
+    """
+
+    def __init__(self, n_clusters: int) -> None:
+        self._parts: list[list[np.ndarray]] = [[] for _ in range(n_clusters)]
+        self.n_features = 0
+        self.is_sparse = False
+
+    def look_at(self, block: Members) -> bool:
+        """Add rows of a block; return whether there are enough now."""
+        self.n_features = block.X.shape[1]
+        self.is_sparse = sparse.issparse(block.X)
+        if self.is_sparse:
+            return True
+        members = np.where(block.shares > 0, block.labels, -1)
+        n_clusters = len(self._parts)
+        # Few clusters fit into few bits, which sort faster.
+        kind = np.min_scalar_type(-max(n_clusters, 1))
+        order = np.argsort(members.astype(kind), kind="stable")
+        firsts = np.searchsorted(members[order], np.arange(n_clusters + 1))
+        for parts, (first, end) in zip(self._parts, pairwise(firsts), strict=True):
+            n_wanted = _ROUGH_ROWS - sum(map(len, parts))
+            some = order[first : min(end, first + n_wanted)]
+            rows = np.array(block.X[some], dtype=np.float64)
+            if block.missing is not None:
+                rows[block.missing[some]] = np.nan
+            parts.append(rows)
+        return all(sum(map(len, parts)) == _ROUGH_ROWS for parts in self._parts)
+
+    def of_cluster(self, k: int) -> np.ndarray:
+        """Return the rows of a cluster, cells that are not known NaN."""
+        return np.concatenate([np.zeros((0, self.n_features)), *self._parts[k]])
 
 
 @dataclass(frozen=True)
-class _View:
-    """From where and how near rows are looked at, so that squares lose few digits.
+class View:
+    """From where rows are looked at, so that squares lose few digits.
 
     Attributes
     ----------
@@ -135,23 +194,23 @@ class _View:
     scale: np.ndarray
 
     @classmethod
-    def fit(
-        cls, X, labels: np.ndarray, n_clusters: int, missing: np.ndarray | None
-    ) -> "_View":
-        """Look at a few rows of each cluster; labels below zero are of none."""
-        shifts, spans = np.zeros((2, n_clusters, X.shape[1]))
-        if sparse.issparse(X):
-            return cls(shifts, np.ones(X.shape[1]))
-        # Few clusters fit into few bits, which sort faster.
-        kind = np.min_scalar_type(-max(n_clusters, 1))
-        order = np.argsort(labels.astype(kind), kind="stable")
-        firsts = np.searchsorted(labels[order], np.arange(n_clusters + 1))
-        for k, (first, end) in enumerate(pairwise(firsts)):
-            some = order[first : min(end, first + _ROUGH_ROWS)]
-            rows = np.asarray(X[some], dtype=np.float64)
+    def fit(cls, blocks: Iterable[Members], n_clusters: int) -> "View":
+        """Look at a few rows of each cluster; no more blocks are read than need be."""
+        rough = RoughRows(n_clusters)
+        for block in blocks:
+            if rough.look_at(block):
+                break
+        return cls.of(rough, n_clusters)
+
+    @classmethod
+    def of(cls, rough: RoughRows, n_clusters: int) -> "View":
+        """Choose the point and the scale from a few rows of each cluster."""
+        shifts, spans = np.zeros((2, n_clusters, rough.n_features))
+        if rough.is_sparse:
+            return cls(shifts, np.ones(rough.n_features))
+        for k in range(n_clusters):
+            rows = rough.of_cluster(k)
             known = ~np.isnan(rows)
-            if missing is not None:
-                known &= ~missing[some]
             # Divided first, because the sum of huge numbers is none.
             parts = rows / np.maximum(known.sum(axis=0), 1)
             shifts[k] = np.where(known, parts, 0).sum(axis=0)
@@ -159,6 +218,25 @@ class _View:
                 apart = np.where(known, np.abs(rows - shifts[k]), 0)
             spans[k] = apart.max(axis=0, initial=0)
         return cls(shifts, _level(spans.max(axis=0)))
+
+    def add_up(self, block: Members, threads: Threads) -> Sums:
+        """Return the sums over the rows of a block."""
+        n_clusters = len(self.shifts)
+        shares, members = block.shares, np.maximum(block.labels, 0)
+
+        def work(start: int) -> Sums:
+            # Not times zero: the square of a far outlier may be infinite.
+            kept = start + np.flatnonzero(shares[start : start + _SUM_ROWS])
+            at = members[kept]
+            adder = sparse.csc_array(
+                (shares[kept], at, np.arange(len(at) + 1)), shape=(n_clusters, len(at))
+            )
+            gone = None if block.missing is None else block.missing[kept]
+            with np.errstate(over="ignore", invalid="ignore"):
+                return _add_up(adder, *self.place(block.X[kept], at, gone))
+
+        first, *others = threads.map(work, range(0, block.X.shape[0], _SUM_ROWS))
+        return sum(others, start=first)
 
     def place(
         self, rows, at: np.ndarray, gone: np.ndarray | None
@@ -174,6 +252,20 @@ class _View:
         rows[gone] = 0
         return rows, gone
 
+    def conclude(self, sums: Sums) -> Profile:
+        """Return the profile of the clusters with these sums over all rows."""
+        known = sums.known
+        counts = np.where(known > 0, known, 1)
+        means = sums.values / counts
+        with np.errstate(over="ignore", invalid="ignore"):
+            variances = sums.squares / counts - means**2
+            variances[variances <= _ROUNDING * sums.squares / counts] = 0
+            variances[np.isnan(variances)] = np.inf
+        centers = means / self.scale + self.shifts
+        overall = (centers * (known / np.maximum(known.sum(axis=0), _TINY))).sum(axis=0)
+        centers = np.where(known > 0, centers, overall)
+        return Profile(centers, np.sqrt(variances) / self.scale, sums.sizes)
+
 
 def _level(sizes: np.ndarray) -> np.ndarray:
     """Return powers of two that make sizes about 1."""
@@ -181,17 +273,16 @@ def _level(sizes: np.ndarray) -> np.ndarray:
     return np.ldexp(1.0, -np.clip(exponents, -1000, 1000))
 
 
-def _add_up(
-    adder: sparse.csc_array, rows, gone: np.ndarray | None
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return sums and sums of squares over each cluster, and the weight of cells."""
-    sizes = adder.sum(axis=1)[:, None]
-    known = np.broadcast_to(sizes, (len(sizes), rows.shape[1]))
+def _add_up(adder: sparse.csc_array, rows, gone: np.ndarray | None) -> Sums:
+    """Return the sums of rows over each cluster."""
+    sizes = adder.sum(axis=1)
+    known = np.broadcast_to(sizes[:, None], (len(sizes), rows.shape[1]))
     if sparse.issparse(rows):
-        return (adder @ rows).toarray(), (adder @ rows.power(2)).toarray(), known
+        squares = adder @ rows.power(2)
+        return Sums((adder @ rows).toarray(), squares.toarray(), known, sizes)
     if gone is not None:
         known = adder @ (~gone).astype(np.float64)
-    return adder @ rows, adder @ rows**2, known
+    return Sums(adder @ rows, adder @ rows**2, known, sizes)
 
 
 def tell_apart(

@@ -5,6 +5,11 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.utils import check_random_state
 
+from corral._journal import Journal
+
+# So many rows are shuffled as a whole to draw some of them.
+_SHUFFLED_ROWS = 2**20
+
 
 class Streams(NamedTuple):
     """Generators that do not disturb each other.
@@ -20,11 +25,42 @@ class Streams(NamedTuple):
     confidence: np.random.Generator
 
 
-def make_streams(random_state) -> Streams:
-    """Turn scikit-learn's ``random_state`` into generators, one per purpose."""
+def draw_fit_seed(random_state, journal: Journal | None = None) -> int:
+    """Turn scikit-learn's ``random_state`` into the seed of a fit.
+
+    A fit that goes on from a journal has the seed that is noted there.
+    """
+    if journal is not None and journal.has("seed"):
+        return int(journal.read("seed")["seed"])
     seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
+    if journal is not None:
+        journal.write("seed", {"seed": np.array(seed)})
+    return seed
+
+
+def make_streams(seed: int) -> Streams:
+    """Turn the seed of a fit into generators, one per purpose."""
     children = np.random.SeedSequence(seed).spawn(len(Streams._fields))
     return Streams(*(np.random.default_rng(child) for child in children))
+
+
+def draw_rows(rng: np.random.Generator, n_rows: int, n_drawn: int) -> np.ndarray:
+    """Draw rows without repetition, in random order.
+
+    Takes memory for the rows that are drawn only where there are very many.
+
+    Parameters
+    ----------
+    rng : numpy Generator
+    n_rows, n_drawn : int
+
+    Returns
+    -------
+    rows : ndarray of shape (min(n_drawn, n_rows),)
+    """
+    if n_rows <= _SHUFFLED_ROWS:
+        return rng.permutation(n_rows)[:n_drawn]
+    return rng.choice(n_rows, min(n_drawn, n_rows), replace=False)
 
 
 def draw_seed(rng: np.random.Generator) -> int:

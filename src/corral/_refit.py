@@ -8,9 +8,11 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from corral._cor import COR
-from corral._partition_mixin import asks_for_labels
-from corral._random import make_streams
+from corral._partition_mixin import asks_for_labels, make_block
+from corral._random import draw_fit_seed, make_streams
+from corral._row_blocks import MemoryBlocks
 from corral._threads import use_threads
+from corral._workplace import LocalWorkplace
 
 
 class Refit:
@@ -40,12 +42,11 @@ class Refit:
         base._validate_params()
         base._is_precomputed = asks_for_labels(base.partitions)
         self._base = base
-        self._features, given = base._read(X, reset=True)
-        streams = make_streams(base.random_state)
+        rows = MemoryBlocks(make_block(*base._read(X, reset=True)))
+        streams = make_streams(draw_fit_seed(base.random_state))
         with use_threads(base.n_jobs) as threads:
-            self._encoded = base._encode_rows(
-                self._features, given, None, streams, threads
-            )
+            self._place = LocalWorkplace(rows, threads)
+            self._encoded = base._encode_rows(self._place, None, streams)
             self.chosen = copy.copy(base)
             self.chosen._set_numbers(self._encoded, None, streams, threads)
             self._fuser = self.chosen._make_fuser(
@@ -75,7 +76,7 @@ class Refit:
         if quick:
             model.set_params(n_resamples=0)
         model._validate_params()
-        model._check_numbers(self._features.n_samples)
+        model._check_numbers(self._encoded.n_samples)
         model.selection_ = None
         model.n_clusters_, model.n_outliers_ = n_clusters, n_outliers
         return self._finish(model)
@@ -87,11 +88,10 @@ class Refit:
 
     def _finish(self, model: COR) -> COR:
         with use_threads(model.n_jobs) as threads:
+            self._place.threads = self._encoded.states.threads = threads
             if self._fuser is not None:
                 self._fuser.use_threads(threads)
             # Streams are made anew, as in a fit from the beginning.
-            streams = make_streams(model.random_state)
-            model._finish(
-                self._encoded, self._features, None, streams, threads, self._fuser
-            )
+            streams = make_streams(draw_fit_seed(model.random_state))
+            model._finish(self._encoded, self._place, None, streams, self._fuser)
         return model

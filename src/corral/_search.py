@@ -20,8 +20,9 @@ from corral._criteria import (
     rank_clusters,
 )
 from corral._divergences import CodeLength
+from corral._encoded import EncodedRows
 from corral._fuser import Fuser
-from corral._fusion import Fusion, FusionSettings
+from corral._fusion import Fusion, FusionSettings, Problem
 from corral._linkage import N_STARTS
 from corral._tails import Gaps, count_excess, standardize_costs
 from corral._threads import Threads
@@ -156,18 +157,18 @@ class Search:
     @classmethod
     def make(
         cls,
-        codes: Codes,
-        position: np.ndarray,
+        rows: EncodedRows,
         partitions: Sequence[int],
         limits: Limits,
         rng: np.random.Generator,
         threads: Threads,
     ) -> "Search":
         """Prepare a search in all rows, or in a random part of many."""
-        n_samples = len(codes.inverse)
+        n_samples = rows.n_samples
+        searched = np.arange(min(n_samples, _SEARCH_ROWS))
         if n_samples > _SEARCH_ROWS:
-            rows = np.sort(rng.choice(n_samples, _SEARCH_ROWS, replace=False))
-            codes, position = codes.take(rows), position[rows]
+            searched = np.sort(rng.choice(n_samples, _SEARCH_ROWS, replace=False))
+        codes, position = rows.take(searched)
         return cls(codes, position, partitions, limits, n_samples, rng, threads, {})
 
     @cached_property
@@ -416,7 +417,8 @@ def _make_fuser(
 ) -> Fuser:
     settings = FusionSettings(1, 0, "linkage", N_STARTS, _SEARCH_ITERATIONS, partitions)
     divergence = CodeLength(_SEARCH_EPS)
-    return Fuser(codes, divergence, settings, rng, threads, cost_offsets=position)
+    problem = Problem(codes, divergence, settings, threads, None, position)
+    return Fuser(problem, len(codes.inverse), rng)
 
 
 def _width(gaps: Gaps, n_outliers: int) -> float:

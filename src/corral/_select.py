@@ -6,9 +6,12 @@ import numpy as np
 
 from corral._choice import choose_numbers, limit_clusters
 from corral._cor import COR, check_codes
-from corral._random import make_streams
+from corral._partition_mixin import make_block
+from corral._random import draw_fit_seed, make_streams
+from corral._row_blocks import MemoryBlocks
 from corral._search import Limits
 from corral._threads import use_threads
+from corral._workplace import LocalWorkplace
 
 
 def select(
@@ -101,14 +104,14 @@ def select(
     clusters = limit_clusters(k_max, n_samples - outliers[0])
     if k_range is not None:
         clusters = _read_range("k_range", k_range, 1, n_samples)
-    streams = make_streams(random_state)
+    streams = make_streams(draw_fit_seed(random_state))
+    rows = MemoryBlocks(make_block(features, given))
     with use_threads(n_jobs) as threads:
-        encoded = model._encode_rows(features, given, None, streams, threads)
-        codes = encoded.codes
-        check_codes(len(codes.rows), clusters[0], codes.rows.shape[1])
+        encoded = model._encode_rows(LocalWorkplace(rows, threads), None, streams)
+        n_found = len(encoded.partitioner.book.n_labels)
+        check_codes(encoded.n_codes, clusters[0], n_found)
         return choose_numbers(
-            codes,
-            encoded.position,
+            encoded,
             model._choosing(encoded.partitioner),
             Limits(clusters, outliers, min_cluster_share),
             streams.choice,

@@ -78,6 +78,10 @@ class Threads:
             pass
 
 
+# For work that is too small to share.
+ONE_THREAD = Threads(1, None)
+
+
 @contextmanager
 def use_threads(n_jobs: int | None) -> Iterator[Threads]:
     """Open a pool of ``n_jobs`` threads with BLAS at one thread inside.

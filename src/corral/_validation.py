@@ -14,6 +14,9 @@ from corral._sklearn_compat import _check_sample_weight
 # Float input keeps its precision; anything else becomes float64.
 _FLOATS = (np.float64, np.float32)
 
+# Sums of numbers times this are no larger than numbers can be.
+_SMALL = 2.0**-64
+
 
 class Features(NamedTuple):
     """The columns of X, parted by how they are used.
@@ -88,11 +91,33 @@ def _part_missing(numbers, categories: list, n_samples: int) -> Features:
     missing = None if is_known else np.isnan(numbers)
     if missing is None or not missing.any():
         return Features(numbers, categories, n_samples)
-    n_known = np.maximum(np.count_nonzero(~missing, axis=0), 1)
-    # Divided first, because the sum of huge numbers is none.
-    means = np.where(missing, 0, numbers / n_known).sum(axis=0, dtype=np.float64)
+    known = ~missing
+    means = take_known_means(add_up_known(numbers, known), known.sum(axis=0))
     filled = np.where(missing, means.astype(numbers.dtype), numbers)
     return Features(filled, categories, n_samples, missing)
+
+
+def add_up_known(numbers: np.ndarray, known: np.ndarray) -> np.ndarray:
+    """Return the sums of the cells that are known, times a small power of two.
+
+    The sum of huge numbers is none.
+    """
+    return np.where(known, numbers * _SMALL, 0).sum(axis=0, dtype=np.float64)
+
+
+def take_known_means(sums: np.ndarray, n_known: np.ndarray) -> np.ndarray:
+    """Return the means of the cells that are known.
+
+    Rounded to the digits that do not depend on how rows are cut into blocks.
+
+    Parameters
+    ----------
+    sums : ndarray of shape (n_columns,)
+        As :func:`add_up_known` returns them, of all rows.
+    n_known : ndarray of shape (n_columns,)
+    """
+    digits, exponents = np.frexp(sums / np.maximum(n_known, 1) / _SMALL)
+    return np.ldexp(np.rint(np.ldexp(digits, 32)), exponents - 32)
 
 
 def read_rows(estimator, X, *, reset: bool, accept_sparse: bool = True):
@@ -302,12 +327,12 @@ def check_labelled(columns: list[tuple[np.ndarray, np.ndarray]]) -> None:
         )
 
 
-def read_sample_weight(sample_weight, features: Features) -> np.ndarray | None:
+def read_sample_weight(sample_weight, n_samples: int) -> np.ndarray | None:
     """Check the weights and scale them to a mean of 1; None if all are the same."""
     if sample_weight is None:
         return None
     # It looks at the shape of X only.
-    like = np.empty((features.n_samples, 0))
+    like = np.empty((n_samples, 0))
     weights = _check_sample_weight(sample_weight, like, dtype=np.float64, copy=True)
     if (weights < 0).any():
         raise ValueError(

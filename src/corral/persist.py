@@ -22,7 +22,7 @@ from sklearn.neighbors import BallTree, KDTree
 from sklearn.tree import BaseDecisionTree
 
 import corral
-from corral.tables._write import write_atomically
+from corral._atomic import write_atomically
 
 __all__ = ["load", "save"]
 

@@ -9,12 +9,14 @@ from sklearn.exceptions import ConvergenceWarning
 
 from corral._codes import Codes, one_hot_rows
 from corral._fusion import Fusion, FusionSettings, fuse_codes
-from corral._partition_mixin import PartitionMixin, asks_for_labels
+from corral._partition_mixin import PartitionMixin, asks_for_labels, make_block
 from corral._partitions import Partitioner
-from corral._random import make_streams
+from corral._random import draw_fit_seed, make_streams
+from corral._row_blocks import MemoryBlocks
 from corral._sklearn_compat import Interval, StrOptions, _fit_context
 from corral._threads import Threads, use_threads
 from corral._validation import Features, read_sample_weight
+from corral._workplace import LocalWorkplace
 from corral.rivals._base import JointClusterer
 from corral.rivals._utilities import (
     CategoryUtility,
@@ -320,14 +322,16 @@ class KCC(PartitionMixin, JointClusterer):
         self.__dict__.pop("labels_", None)
         self._is_precomputed = asks_for_labels(self.partitions)
         features, given = self._read(X, reset=True)
-        weights = read_sample_weight(sample_weight, features)
+        weights = read_sample_weight(sample_weight, features.n_samples)
         self._check_enough(features.n_samples, "n_samples={}")
-        streams = make_streams(self.random_state)
+        streams = make_streams(draw_fit_seed(self.random_state))
         with use_threads(self.n_jobs) as threads:
-            partitioner, columns = self._fit_partitions(
-                features, given, weights, streams, threads
-            )
-            codes = partitioner.open(features.numbers, columns).encode(threads)
+            rows = MemoryBlocks(make_block(features, given))
+            place = LocalWorkplace(rows, threads)
+            partitioner, _ = self._fit_partitions(place, weights, streams)
+            states = place.encode(partitioner, weights)
+            assert states.whole is not None
+            codes = states.whole.codes
             code_weights = codes.weigh(weights)
             distance = ConsensusDistance(
                 self._make_utility(),

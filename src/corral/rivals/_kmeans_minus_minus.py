@@ -18,7 +18,7 @@ from corral._outliers import costliest, find_offset
 from corral._sklearn_compat import Interval, StrOptions, _fit_context
 from corral._threads import use_threads
 from corral._tiles import RowSpace
-from corral._validation import Features, count_outliers, read_sample_weight
+from corral._validation import count_outliers, read_sample_weight
 from corral.rivals._base import JointClusterer
 from corral.rivals._sweeps import (
     Assignment,
@@ -241,7 +241,7 @@ class KMeansMinusMinus(
         n_outliers = count_outliers(
             self.n_outliers, self.contamination, X.shape[0], self.n_clusters
         )
-        weights = read_sample_weight(sample_weight, Features(X, [], X.shape[0]))
+        weights = read_sample_weight(sample_weight, X.shape[0])
         starts = Starts(self.init, self.n_init, self.n_clusters, X.shape[1])
         ends = find_ends(X)
         space = fit_space(self.metric, X, ends)

@@ -4,10 +4,10 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from corral._atomic import write_atomically as write_atomically
     from corral.tables._encoder import TableEncoder as TableEncoder
     from corral.tables._model import TableModel as TableModel
     from corral.tables._read import read_table as read_table
-    from corral.tables._write import write_atomically as write_atomically
     from corral.tables._write import write_csv as write_csv
     from corral.tables._write import write_rows as write_rows
 
@@ -25,7 +25,7 @@ _HOMES = {
     "TableEncoder": "corral.tables._encoder",
     "TableModel": "corral.tables._model",
     "read_table": "corral.tables._read",
-    "write_atomically": "corral.tables._write",
+    "write_atomically": "corral._atomic",
     "write_csv": "corral.tables._write",
     "write_rows": "corral.tables._write",
 }

@@ -1,0 +1,129 @@
+"""Where the costliest rows begin: the exact n-th largest cost over all blocks."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from corral._codes import CodeBook
+from corral._divergences import COST_STEP
+from corral._position import FARTHEST
+from corral._states import State, States
+from corral._threads import Threads
+
+# Rows whose costs are looked at together.
+CHUNK_ROWS = 2**17
+
+# Costs are counted in so many bins, until no more than so many are in the bin of the
+# one that is wanted; these are gathered.
+_N_BINS = 2**16
+_GATHERED = 2**20
+
+
+class Cut(NamedTuple):
+    """The lowest cost among the costliest rows.
+
+    Attributes
+    ----------
+    cost : float
+        Infinite if there are no such rows.
+    n_level : tuple of int
+        How many rows of each block with this very cost are among them: the first ones.
+    """
+
+    cost: float
+    n_level: tuple[int, ...]
+
+
+def chunk_rows(state: State) -> list[slice]:
+    """Return the rows of a block in parts that are looked at together."""
+    starts = range(0, state.n_rows, CHUNK_ROWS)
+    return [slice(start, min(start + CHUNK_ROWS, state.n_rows)) for start in starts]
+
+
+def cost_rows(state: State, code_costs: np.ndarray, here: slice) -> np.ndarray:
+    """Return what rows cost: as much as their codes, and for where they lie."""
+    return code_costs[state.codes.inverse[here]] + state.distances[here]
+
+
+def find_cut(states: States, table: np.ndarray, book: CodeBook, n_rows: int) -> Cut:
+    """Find where the ``n_rows`` costliest rows begin.
+
+    Costs are whole multiples of a step, so they can be counted in bins that are ever
+    narrower; a handful of passes finds the exact one. Of rows with the same cost, the
+    first count as costlier.
+
+    Parameters
+    ----------
+    states : States
+    table : ndarray of shape (n_slots, n_clusters)
+        What slots cost; rows cost the least over the clusters.
+    book : CodeBook
+    n_rows : int
+
+    Returns
+    -------
+    cut : Cut
+    """
+    if n_rows == 0:
+        return Cut(np.inf, (0,) * len(states.sizes))
+    low, width = 0.0, _find_limit(table, book)
+    n_inside, n_wanted = int(states.sizes.sum()), n_rows
+    per_block: list[int] = []
+    while n_inside > _GATHERED and width > COST_STEP:
+        width = max(width / _N_BINS, COST_STEP)
+        found = list(states.map(_count_costs, table, low, width))
+        totals = sum(found)
+        above = totals[::-1].cumsum()
+        place = _N_BINS - 1 - int(np.searchsorted(above, n_wanted))
+        n_inside = int(totals[place])
+        n_wanted -= int(above[_N_BINS - 1 - place]) - n_inside
+        low += place * width
+        per_block = [int(counts[place]) for counts in found]
+    if n_inside > _GATHERED:
+        # So many rows cost the very same.
+        return Cut(low, _share_out(per_block, n_wanted))
+    gathered = list(states.map(_gather_costs, table, low, low + width))
+    costs = np.concatenate(gathered)
+    cost = float(np.partition(costs, len(costs) - n_wanted)[len(costs) - n_wanted])
+    n_level = n_wanted - int(np.count_nonzero(costs > cost))
+    counts = [int(np.count_nonzero(part == cost)) for part in gathered]
+    return Cut(cost, _share_out(counts, n_level))
+
+
+def _find_limit(table: np.ndarray, book: CodeBook) -> float:
+    """Return a power of two that no cost reaches."""
+    largest = np.maximum.reduceat(table.max(axis=1), book.offsets).sum()
+    return 2.0 ** int(np.ceil(np.log2(largest + FARTHEST + 1)))
+
+
+def _share_out(counts: list[int], n_wanted: int) -> tuple[int, ...]:
+    """Return how many rows of each block are taken if the first ones are."""
+    before = np.cumsum(counts) - counts
+    return tuple(np.clip(n_wanted - before, 0, counts).tolist())
+
+
+def _count_costs(
+    state: State, threads: Threads, table: np.ndarray, low: float, width: float
+) -> np.ndarray:
+    """Return how many rows have costs in each bin, of shape (n_bins,)."""
+    _, code_costs = state.price_codes(table, threads)
+
+    def work(here: slice) -> np.ndarray:
+        bins = np.floor((cost_rows(state, code_costs, here) - low) / width)
+        inside = bins[(bins >= 0) & (bins < _N_BINS)]
+        return np.bincount(inside.astype(np.intp), minlength=_N_BINS)
+
+    return sum(threads.map(work, chunk_rows(state)))
+
+
+def _gather_costs(
+    state: State, threads: Threads, table: np.ndarray, low: float, high: float
+) -> np.ndarray:
+    """Return the costs of rows that are at least ``low`` and less than ``high``."""
+    _, code_costs = state.price_codes(table, threads)
+
+    def work(here: slice) -> np.ndarray:
+        costs = cost_rows(state, code_costs, here)
+        return costs[(costs >= low) & (costs < high)]
+
+    return np.concatenate(list(threads.map(work, chunk_rows(state))))

@@ -1,0 +1,152 @@
+"""What a run has done, noted in a folder: arrays by name, which outlive the run."""
+
+import hashlib
+import json
+import shutil
+import tempfile
+import weakref
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy
+import sklearn
+
+import corral
+from corral._atomic import write_atomically
+
+# The page that tells whose folder it is.
+_PAGE = "checkpoint.json"
+
+# Raised when what entries hold changes.
+_FORMAT = 1
+
+
+class Journal:
+    """Arrays by name, each entry in a file that is complete or not there.
+
+    Parameters
+    ----------
+    folder : Path
+        Made if it is not there.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        folder.mkdir(parents=True, exist_ok=True)
+
+    @classmethod
+    def open(cls, folder: str | Path, identity: dict[str, Any]) -> "Journal":
+        """Open the checkpoint of a fit, or begin one.
+
+        Parameters
+        ----------
+        folder : str or Path
+        identity : dict
+            What tells this fit from others, JSON-ready: parameters and rows.
+
+        Returns
+        -------
+        journal : Journal
+        """
+        folder = Path(folder)
+        if folder.exists() and not folder.is_dir():
+            raise ValueError(
+                f"checkpoint_dir='{folder}' is a file. Name a folder, which may be new."
+            )
+        journal = cls(folder)
+        page = folder / _PAGE
+        if page.exists():
+            _check_identity(folder, _read_page(page), _complete(identity))
+        elif any(folder.iterdir()):
+            raise ValueError(
+                f"checkpoint_dir='{folder}' holds files but no checkpoint. Name an "
+                "empty or a new folder."
+            )
+        else:
+            with write_atomically(page) as part:
+                part.write_text(_seal(_complete(identity)), encoding="utf-8")
+        return journal
+
+    @classmethod
+    def temporary(cls) -> "Journal":
+        """Begin a journal that is removed with the object."""
+        journal = cls(Path(tempfile.mkdtemp(prefix="corral-")))
+        weakref.finalize(journal, shutil.rmtree, journal.folder, ignore_errors=True)
+        return journal
+
+    def has(self, name: str) -> bool:
+        """Return whether there is such an entry."""
+        return self._path(name).exists()
+
+    def write(self, name: str, arrays: dict[str, np.ndarray]) -> None:
+        """Write an entry, in the place of an older one."""
+        with write_atomically(self._path(name)) as part, part.open("wb") as file:
+            np.savez(file, allow_pickle=False, **arrays)
+
+    def read(self, name: str) -> dict[str, np.ndarray]:
+        """Return the arrays of an entry, after a check of their sums."""
+        path = self._path(name)
+        try:
+            with np.load(path, allow_pickle=False) as arrays:
+                return {key: arrays[key] for key in arrays.files}
+        except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile) as error:
+            reason = str(error).strip().splitlines() or [type(error).__name__]
+            raise ValueError(
+                f"The checkpoint '{path}' is damaged: {reason[0].rstrip('.')}. Remove "
+                f"the folder '{self.folder}' and start again."
+            ) from error
+
+    def _path(self, name: str) -> Path:
+        return self.folder / f"{name}.npz"
+
+
+def _complete(identity: dict[str, Any]) -> dict[str, Any]:
+    """Return the identity with the versions on which results may depend."""
+    versions = {
+        "format": _FORMAT,
+        "corral": corral.__version__,
+        "numpy": np.__version__,
+        "scipy": scipy.__version__,
+        "scikit-learn": sklearn.__version__,
+    }
+    # As it comes back from a file.
+    return json.loads(json.dumps(versions | identity))
+
+
+def _seal(identity: dict[str, Any]) -> str:
+    """Return the page: the identity, and a sum that tells whether it is whole."""
+    text = json.dumps(identity, sort_keys=True)
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    return json.dumps({"sha256": digest, "identity": identity}, indent=2)
+
+
+def _read_page(page: Path) -> dict[str, Any]:
+    try:
+        text = page.read_text(encoding="utf-8")
+        identity = json.loads(text)["identity"]
+        is_whole = _seal(identity) == text
+    except (ValueError, KeyError, TypeError):
+        is_whole = False
+    if not is_whole:
+        raise ValueError(
+            f"The checkpoint '{page}' is damaged. Remove the folder '{page.parent}' "
+            "and start again."
+        )
+    return identity
+
+
+def _check_identity(
+    folder: Path, found: dict[str, Any], wanted: dict[str, Any]
+) -> None:
+    differences = [
+        f"{name} was {found.get(name)!r} and is {wanted.get(name)!r}"
+        for name in sorted({*found, *wanted})
+        if found.get(name) != wanted.get(name)
+    ]
+    if differences:
+        raise ValueError(
+            f"checkpoint_dir='{folder}' is of another fit: {'; '.join(differences)}. "
+            "Go on with the same rows and parameters, or name a new folder."
+        )

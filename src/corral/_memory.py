@@ -1,0 +1,142 @@
+"""How much memory there is, how much a fit may take, and blocks that fit into it."""
+
+import os
+import re
+from pathlib import Path
+
+# What Python, NumPy, SciPy, scikit-learn and pyarrow take before there is any row.
+_BASE_BYTES = 250 * 2**20
+
+# The smallest and the largest number of rows of a block: with fewer, the calls for a
+# block would count, and more are no faster.
+_LEAST_ROWS = 2**15
+_MOST_ROWS = 2**19
+
+# A block is on its way in several forms at once: as it was read, as numbers, as labels
+# and as codes, all of which may be distinct. Measured on blocks of 2**18 rows.
+_COPIES_OF_NUMBERS = 3
+_COPIES_OF_LABELS = 4
+_BYTES_BESIDE = 100
+
+# Parts of the limit that blocks and states may have.
+_BLOCK_SHARE = 0.4
+_STATE_SHARE = 0.25
+
+_UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
+
+
+def read_limit(memory_limit) -> int:
+    """Return the number of bytes that a limit stands for.
+
+    Parameters
+    ----------
+    memory_limit : int, str or None
+        Bytes, or a text such as "2GB" or "512 MiB". None means half of what is free.
+    """
+    if memory_limit is None:
+        return find_free_memory() // 2
+    if isinstance(memory_limit, str):
+        n_bytes = _read_bytes(memory_limit)
+    else:
+        n_bytes = int(memory_limit)
+    if n_bytes <= _BASE_BYTES:
+        raise ValueError(
+            f"memory_limit={memory_limit!r} should be more than "
+            f"{format_bytes(_BASE_BYTES)}, which Python and its libraries take."
+        )
+    return n_bytes
+
+
+def _read_bytes(text: str) -> int:
+    found = re.fullmatch(r"\s*([0-9.]+)\s*([kmgt]?)(i?)b?\s*", text.lower())
+    try:
+        number = float(found[1]) if found else 0.0
+    except ValueError:
+        found = None
+    if found is None:
+        raise ValueError(
+            f"memory_limit={text!r} should be a number of bytes, or a text such as "
+            "'2GB' or '512MiB'."
+        )
+    unit = _UNITS[found[2]]
+    if found[3]:
+        unit = 1024 ** ["", "k", "m", "g", "t"].index(found[2])
+    return int(number * unit)
+
+
+def format_bytes(n_bytes: float) -> str:
+    """Return a number of bytes in words, such as "1.5 GB"."""
+    for unit, size in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if n_bytes >= size:
+            return f"{n_bytes / size:.3g} {unit}"
+    return f"{n_bytes:.0f} bytes"
+
+
+def find_free_memory() -> int:
+    """Return how many bytes this process could still take."""
+    return min(_find_available(), _find_container_rest())
+
+
+def _find_available() -> int:
+    try:
+        lines = Path("/proc/meminfo").read_text().splitlines()
+        sizes = {line.split(":")[0]: line.split()[1] for line in lines}
+        return int(sizes["MemAvailable"]) * 1024
+    except (OSError, KeyError, IndexError, ValueError):
+        pass
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
+    except (AttributeError, OSError, ValueError):
+        # Windows tells it to compiled code only.
+        return 4 * 2**30
+
+
+def _find_container_rest() -> int:
+    """Return what a container leaves; containers limit memory below the machine's."""
+    folder = Path("/sys/fs/cgroup")
+    try:
+        most = int((folder / "memory.max").read_text())
+        return max(most - int((folder / "memory.current").read_text()), 0)
+    except (OSError, ValueError):
+        return 2**62
+
+
+class Budget:
+    """What parts of the memory limit are for.
+
+    Parameters
+    ----------
+    limit : int
+        In bytes.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        # A limit may be small; a block of the smallest size still has to fit.
+        self._rest = max(limit - _BASE_BYTES, 32 * 2**20)
+
+    @property
+    def for_states(self) -> int:
+        """Bytes for what is kept of blocks between passes."""
+        return int(_STATE_SHARE * self._rest)
+
+    def holds(self, n_rows: int, n_partitions: int) -> bool:
+        """Return whether what is kept of so many rows fits in any case."""
+        return n_rows * (_COPIES_OF_LABELS * n_partitions + _BYTES_BESIDE) <= self._rest
+
+    def count_block_rows(self, bytes_per_row: int, n_partitions: int) -> int:
+        """Return how many rows a block should have, a power of two.
+
+        Parameters
+        ----------
+        bytes_per_row : int
+            Of the numbers of a row.
+        n_partitions : int
+        """
+        in_flight = (
+            _COPIES_OF_NUMBERS * bytes_per_row
+            + _COPIES_OF_LABELS * n_partitions
+            + _BYTES_BESIDE
+        )
+        n_rows = int(_BLOCK_SHARE * self._rest) // in_flight
+        return min(max(1 << max(n_rows, 1).bit_length() - 1, _LEAST_ROWS), _MOST_ROWS)

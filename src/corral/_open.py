@@ -1,0 +1,140 @@
+"""How a fit begins on rows that are not in memory, or goes on after it was ended."""
+
+import hashlib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import clone
+
+from corral._journal import Journal
+from corral._memory import Budget
+from corral._partition_mixin import make_block
+from corral._row_blocks import Block, MemoryBlocks, RowBlocks, SourceBlocks, cut_sizes
+
+if TYPE_CHECKING:
+    from corral._cor import COR
+
+# From so many rows it is told what the columns are.
+_FIRST_ROWS = 1000
+
+# Parameters that do not change results.
+_FREE = {"n_jobs", "verbose", "memory_limit", "checkpoint_dir"}
+
+
+def is_source(X: Any) -> bool:
+    """Return whether X is read block by block: a path, a function or a source."""
+    return isinstance(X, (str, Path)) or callable(X) or hasattr(X, "fingerprint")
+
+
+class BlockCheck:
+    """Checks blocks of rows as a fit checks all rows; can travel to other machines.
+
+    Parameters
+    ----------
+    model : COR
+        Has seen the columns.
+    """
+
+    def __init__(self, model: "COR") -> None:
+        self._model = clone(model)
+        for name in ("_is_precomputed", "n_features_in_", "feature_names_in_"):
+            if name in vars(model):
+                setattr(self._model, name, getattr(model, name))
+
+    def __call__(self, rows: Any) -> Block:
+        return make_block(*self._model._read(rows, reset=False))
+
+
+def open_blocks(model: "COR", X: Any, budget: Budget) -> SourceBlocks:
+    """Return the rows of a source in blocks.
+
+    Parameters
+    ----------
+    model : COR
+        Learns what the columns are.
+    X : path, callable or source
+    budget : Budget
+
+    Returns
+    -------
+    blocks : SourceBlocks
+    """
+    from corral.sources import open_source
+
+    source = open_source(X)
+    n_samples = source.shape[0]
+    first = source.read(0, min(n_samples, _FIRST_ROWS))
+    features, _ = model._read(first, reset=True)
+    block_rows = budget.count_block_rows(_count_bytes(features), model.n_partitions)
+    sizes = cut_sizes(n_samples, block_rows)
+    return SourceBlocks(source, BlockCheck(model), sizes)
+
+
+def _count_bytes(features: Any) -> int:
+    """Return the bytes of the numbers of a row."""
+    numbers = features.numbers
+    if numbers is None:
+        return 0
+    if sparse.issparse(numbers):
+        return 12 * (-(-numbers.nnz // numbers.shape[0]) + 1)
+    return numbers.shape[1] * numbers.itemsize
+
+
+def open_journal(model: "COR", rows: RowBlocks) -> tuple[Journal, RowBlocks]:
+    """Return the journal of a fit, and its rows in the blocks that are noted there.
+
+    Parameters
+    ----------
+    model : COR
+    rows : RowBlocks
+
+    Returns
+    -------
+    journal : Journal
+    rows : RowBlocks
+    """
+    settings = {
+        name: _describe(value)
+        for name, value in model.get_params(deep=False).items()
+        if name not in _FREE
+    }
+    identity = {"parameters": settings, "rows": _describe_rows(rows)}
+    journal = Journal.open(model.checkpoint_dir, identity)
+    if not journal.has("blocks"):
+        journal.write("blocks", {"sizes": rows.sizes})
+    return journal, rows.cut(journal.read("blocks")["sizes"])
+
+
+def _describe(value: Any) -> Any:
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    if isinstance(value, np.random.RandomState):
+        # Its seed is drawn once and noted.
+        return "RandomState"
+    return repr(value)
+
+
+def _describe_rows(rows: RowBlocks) -> Any:
+    if isinstance(rows, SourceBlocks):
+        return rows.source.fingerprint()
+    assert isinstance(rows, MemoryBlocks)
+    features, columns = rows.whole
+    digest = hashlib.blake2b()
+    for array in [features.numbers, features.missing, *(pair[0] for pair in columns)]:
+        for part in _list_arrays(array):
+            digest.update(np.ascontiguousarray(part).view(np.uint8).data)
+    return {"n_samples": features.n_samples, "blake2b": digest.hexdigest()}
+
+
+def _list_arrays(array: Any) -> list[np.ndarray]:
+    if array is None:
+        return []
+    if sparse.issparse(array):
+        return [array.indptr, array.indices, array.data]
+    if array.dtype == object:
+        return [array.astype(str)]
+    return [array]

@@ -1,0 +1,129 @@
+"""All rows of a fit in blocks: of an array in memory, or of a source that is read."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from corral._validation import Features
+
+
+class Block(NamedTuple):
+    """Some rows, checked.
+
+    Attributes
+    ----------
+    features : Features
+    columns : list of pairs
+        Label columns as :func:`~corral._partitions.clean_labels` gives them: of
+        clusterers, of categorical features and those that were given.
+    """
+
+    features: Features
+    columns: list[tuple[np.ndarray, np.ndarray]]
+
+
+class RowBlocks(Protocol):
+    """Rows that come block by block, as often as asked for.
+
+    Attributes
+    ----------
+    sizes : ndarray of shape (n_blocks,)
+        Number of rows of each block.
+    """
+
+    sizes: np.ndarray
+
+    @property
+    def whole(self) -> Block | None:
+        """All rows, if they are in memory."""
+
+    def read(self, index: int) -> Block:
+        """Return a block."""
+
+    def cut(self, sizes: np.ndarray) -> "RowBlocks":
+        """Return the same rows in blocks of these sizes."""
+
+
+class MemoryBlocks:
+    """Rows in memory: :class:`RowBlocks`.
+
+    Parameters
+    ----------
+    whole : Block
+    sizes : ndarray of shape (n_blocks,), default=None
+        None means one block.
+    """
+
+    def __init__(self, whole: Block, sizes: np.ndarray | None = None) -> None:
+        self.whole = whole
+        self.sizes = np.array([whole.features.n_samples]) if sizes is None else sizes
+        self._ends = np.cumsum(self.sizes)
+
+    def replace_columns(self, columns: list) -> "MemoryBlocks":
+        """Return the same rows with other label columns."""
+        return MemoryBlocks(Block(self.whole.features, columns), self.sizes)
+
+    def cut(self, sizes: np.ndarray) -> "MemoryBlocks":
+        """Return the same rows in blocks of these sizes."""
+        return MemoryBlocks(self.whole, sizes)
+
+    def read(self, index: int) -> Block:
+        """Return a block: views of the arrays."""
+        if len(self.sizes) == 1:
+            return self.whole
+        here = slice(self._ends[index] - self.sizes[index], self._ends[index])
+        features = self.whole.features
+        part = Features(
+            None if features.numbers is None else features.numbers[here],
+            [column[here] for column in features.categories],
+            int(self.sizes[index]),
+            None if features.missing is None else features.missing[here],
+        )
+        columns = [(labels[here], gone[here]) for labels, gone in self.whole.columns]
+        return Block(part, columns)
+
+
+class SourceBlocks:
+    """Rows of a source, read when they are asked for: :class:`RowBlocks`.
+
+    Parameters
+    ----------
+    source : object
+        As :func:`corral.sources.open_source` gives it.
+    check : callable
+        Takes rows as the source gives them and returns a :class:`Block`.
+    sizes : ndarray of shape (n_blocks,)
+    """
+
+    whole: Block | None = None
+
+    def __init__(
+        self, source: Any, check: Callable[[Any], Block], sizes: np.ndarray
+    ) -> None:
+        self.source = source
+        self.sizes = sizes
+        self._check = check
+        self._ends = np.cumsum(sizes)
+
+    def cut(self, sizes: np.ndarray) -> "SourceBlocks":
+        """Return the same rows in blocks of these sizes."""
+        return SourceBlocks(self.source, self._check, sizes)
+
+    def read(self, index: int) -> Block:
+        """Return a block, after a check of its numbers."""
+        stop = int(self._ends[index])
+        start = stop - int(self.sizes[index])
+        rows = self.source.read(start, stop)
+        try:
+            return self._check(rows)
+        except ValueError as error:
+            raise ValueError(
+                f"Rows {start} to {stop - 1} of {self.source} cannot be used. {error}"
+            ) from error
+
+
+def cut_sizes(n_rows: int, block_rows: int) -> np.ndarray:
+    """Return the sizes of blocks, all but the last of which have ``block_rows``."""
+    ends = np.minimum(np.arange(block_rows, n_rows + block_rows, block_rows), n_rows)
+    return np.diff(ends, prepend=0)

@@ -1,0 +1,229 @@
+"""The first pass over the rows of a source: what stage 1 has to know of all of them."""
+
+from functools import reduce
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from corral._blocks import tidy_rows
+from corral._journal import Journal
+from corral._partitions import find_labels
+from corral._row_blocks import Block, RowBlocks
+from corral._validation import add_up_known, take_known_means
+
+
+class Glance(NamedTuple):
+    """What is learned from a block, or from several.
+
+    Attributes
+    ----------
+    n_rows : int
+    n_complete : int
+        Rows without missing cells.
+    sums : ndarray of shape (n_numbers,) or None
+        Of the cells that are known, as :func:`~corral._validation.add_up_known` has
+        them; None if there are no numbers.
+    n_known : ndarray of shape (n_numbers,)
+    labels : list of ndarray
+        The labels that occur in each label column, sorted.
+    rows : list of arrays
+        The rows that were asked for, as they are, missing cells NaN.
+    """
+
+    n_rows: int
+    n_complete: int
+    sums: np.ndarray | None
+    n_known: np.ndarray | None
+    labels: list[np.ndarray]
+    rows: list[Any]
+
+    def __add__(self, other):
+        known = zip(self.labels, other.labels, strict=True)
+        return Glance(
+            self.n_rows + other.n_rows,
+            self.n_complete + other.n_complete,
+            None if self.sums is None else self.sums + other.sums,
+            None if self.n_known is None else self.n_known + other.n_known,
+            [np.union1d(ours, theirs) for ours, theirs in known],
+            self.rows + other.rows,
+        )
+
+
+class TakenRows:
+    """A few rows that were taken from a source: a :class:`~corral._blocks.RowSource`.
+
+    Parameters
+    ----------
+    n_samples : int
+        Of the source.
+    rows : ndarray
+        Which rows were taken, sorted.
+    numbers : ndarray or CSR of shape (n_rows, n_numbers)
+        Missing cells hold the mean of their column.
+    """
+
+    def __init__(self, n_samples: int, rows: np.ndarray, numbers: Any) -> None:
+        self._rows = rows
+        self._numbers = numbers
+        self.shape = (n_samples, numbers.shape[1])
+        self.dtype = numbers.dtype
+        self.is_sparse = sparse.issparse(numbers)
+        self.max_row_values = numbers.shape[1]
+
+    def take(self, rows: np.ndarray):
+        """Return some of the rows that were taken."""
+        places = np.searchsorted(self._rows, rows)
+        assert np.array_equal(self._rows[places], rows)
+        return self._numbers[places]
+
+    def read(self, start: int, stop: int):
+        """Return a range of rows, all of which were taken."""
+        return self.take(np.arange(start, stop))
+
+
+class CompleteRows:
+    """Weights that leave out rows with missing cells, of the rows that were taken.
+
+    Parameters
+    ----------
+    is_complete : ndarray of shape (n_rows,), bool
+    rows : ndarray, default=None
+        Which rows these are, sorted; None means all.
+    """
+
+    def __init__(self, is_complete: np.ndarray, rows: np.ndarray | None = None) -> None:
+        self._is_complete = is_complete
+        self._rows = rows
+
+    def __getitem__(self, rows: np.ndarray) -> np.ndarray:
+        places = rows if self._rows is None else np.searchsorted(self._rows, rows)
+        return self._is_complete[places].astype(np.float64)
+
+
+def glance(block: Block, rows: np.ndarray) -> Glance:
+    """Look at a block.
+
+    Parameters
+    ----------
+    block : Block
+    rows : ndarray
+        The rows of the block that are wanted, sorted.
+    """
+    features, numbers = block.features, block.features.numbers
+    labels = find_labels(block.columns)
+    if numbers is None:
+        n_rows = features.n_samples
+        return Glance(n_rows, n_rows, None, None, labels, [])
+    n_rows = numbers.shape[0]
+    wanted = numbers[rows]
+    if features.missing is None:
+        sums = np.zeros(numbers.shape[1])
+        if not sparse.issparse(numbers):
+            sums = add_up_known(numbers, np.array(True))
+        n_known = np.full(numbers.shape[1], n_rows)
+        return Glance(n_rows, n_rows, sums, n_known, labels, [wanted])
+    known = ~features.missing
+    sums = add_up_known(numbers, known)
+    wanted = np.where(features.missing[rows], np.nan, wanted)
+    n_complete = int(known.all(axis=1).sum())
+    return Glance(n_rows, n_complete, sums, known.sum(axis=0), labels, [wanted])
+
+
+class Scan(NamedTuple):
+    """What stage 1 has to know of all rows.
+
+    Attributes
+    ----------
+    source : TakenRows or None
+        The rows to learn from; None if there are no numbers.
+    complete : CompleteRows or None
+        Which of them are complete, if some rows are not and at least half are.
+    has_missing : bool
+    labels : list of ndarray
+        The labels of each label column.
+    """
+
+    source: TakenRows | None
+    complete: CompleteRows | None
+    has_missing: bool
+    labels: list[np.ndarray]
+
+
+def scan_blocks(
+    blocks: RowBlocks, rows: np.ndarray, journal: Journal | None = None
+) -> Scan:
+    """Look at all blocks of a source, and take some rows.
+
+    Parameters
+    ----------
+    blocks : RowBlocks
+    rows : ndarray
+        The rows to take, sorted.
+    journal : Journal or None
+        Where what was seen is noted, or was before.
+
+    Returns
+    -------
+    scan : Scan
+    """
+    name = f"scan-{len(rows)}"
+    if journal is not None and journal.has(name):
+        return conclude_scan(_unpack(journal.read(name)), rows)
+    borders = np.concatenate([[0], np.cumsum(blocks.sizes)])
+    ends = np.searchsorted(rows, borders)
+    glances = (
+        glance(blocks.read(i), rows[ends[i] : ends[i + 1]] - borders[i])
+        for i in range(len(blocks.sizes))
+    )
+    seen = reduce(lambda a, b: a + b, glances)
+    if journal is not None and not _has_sparse(seen):
+        journal.write(name, _pack(seen))
+    return conclude_scan(seen, rows)
+
+
+def _has_sparse(seen: Glance) -> bool:
+    return any(sparse.issparse(part) for part in seen.rows)
+
+
+def _pack(seen: Glance) -> dict[str, np.ndarray]:
+    """Return the arrays of a glance, for a journal."""
+    arrays = {f"labels-{j}": labels for j, labels in enumerate(seen.labels)}
+    arrays |= {"n_rows": np.array([seen.n_rows, seen.n_complete])}
+    if seen.sums is not None and seen.n_known is not None:
+        rows = np.concatenate(seen.rows)
+        arrays |= {"sums": seen.sums, "n_known": seen.n_known, "rows": rows}
+    return arrays
+
+
+def _unpack(arrays: dict[str, np.ndarray]) -> Glance:
+    n_labels = sum(name.startswith("labels-") for name in arrays)
+    n_rows, n_complete = arrays["n_rows"].tolist()
+    return Glance(
+        n_rows,
+        n_complete,
+        arrays.get("sums"),
+        arrays.get("n_known"),
+        [arrays[f"labels-{j}"] for j in range(n_labels)],
+        [arrays["rows"]] if "rows" in arrays else [],
+    )
+
+
+def conclude_scan(seen: Glance, rows: np.ndarray) -> Scan:
+    """Return what was seen in all blocks, with missing cells filled."""
+    if seen.sums is None or seen.n_known is None:
+        return Scan(None, None, False, seen.labels)
+    stack = sparse.vstack if sparse.issparse(seen.rows[0]) else np.concatenate
+    numbers = stack(seen.rows)
+    has_missing = seen.n_complete < seen.n_rows
+    complete = None
+    if sparse.issparse(numbers):
+        numbers = tidy_rows(sparse.csr_array(numbers))
+    elif has_missing:
+        missing = np.isnan(numbers)
+        if 2 * seen.n_complete >= seen.n_rows:
+            complete = CompleteRows(~missing.any(axis=1), rows)
+        means = take_known_means(seen.sums, seen.n_known).astype(numbers.dtype)
+        numbers = np.where(missing, means, numbers)
+    source = TakenRows(seen.n_rows, rows, numbers)
+    return Scan(source, complete, has_missing, seen.labels)
