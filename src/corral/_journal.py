@@ -83,7 +83,7 @@ class Journal:
     def write(self, name: str, arrays: dict[str, np.ndarray]) -> None:
         """Write an entry, in the place of an older one."""
         with write_atomically(self._path(name)) as part, part.open("wb") as file:
-            np.savez(file, allow_pickle=False, **arrays)
+            np.savez(file, **arrays)  # type: ignore[arg-type]
 
     def read(self, name: str) -> dict[str, np.ndarray]:
         """Return the arrays of an entry, after a check of their sums."""
