@@ -1,13 +1,22 @@
 """How sure labels are, against loops over resamples and rows."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from corral import COR, _confidence
-from corral._confidence import measure_confidence
+from corral._confidence import (
+    compare_labels,
+    draw_again,
+    measure_stability,
+    set_aside_again,
+)
 from corral._divergences import CodeLength
+from corral._encoded import EncodedRows
 from corral._fusion import FusionSettings, fuse_codes
-from corral._position import look_up_codes
+from corral._position import DISTANCE_STEP
+from corral._states import MemoryStates, State
 from corral._threads import use_threads
 from tests.conftest import plant
 from tests.test_codes import encode_matrix
@@ -71,6 +80,14 @@ def draw(sizes, n_partitions, rng):
     ]
 
 
+def gather_all(codes, distances, table, threads):
+    """Return all rows as candidates."""
+    states = MemoryStates([State(codes, distances)], threads)
+    # All that a gathering of rows asks of a partitioner is its book.
+    encoded = EncodedRows(SimpleNamespace(book=codes.book), states, table[:, 0])
+    return encoded.gather_candidates(table, len(distances))
+
+
 def fuse(codes, n_clusters, n_outliers, position, threads):
     """Return a fusion of codes and what their labels cost."""
     divergence = CodeLength(0.01)
@@ -97,27 +114,38 @@ def test_shares_are_those_of_the_slow_twin(
     codes = encode_matrix(partitions)
     rarity, position = np.zeros(codes.book.n_slots), None
     distances = np.zeros(len(partitions))
+    slots = partitions + codes.book.offsets
+    if has_position:
+        # Whole multiples of a step, as all costs of labels are.
+        rarity = rng.integers(1024, size=codes.book.n_slots) / 1024
+        distances = rng.exponential(size=len(partitions))
+        distances = np.rint(distances / DISTANCE_STEP) * DISTANCE_STEP
+        position = rarity[slots].sum(axis=1) + distances
     with use_threads(2) as threads:
-        if has_position:
-            # Whole multiples of a step, as all costs of labels are.
-            rarity = rng.integers(1024, size=codes.book.n_slots) / 1024
-            distances = rng.exponential(size=len(partitions))
-            rare = look_up_codes(codes, rarity, threads)[codes.inverse]
-            position = rare + distances
         fusion, table = fuse(codes, 3, n_outliers, position, threads)
-        found = measure_confidence(
-            codes, fusion, table, rarity, position, 20, rng.spawn(1)[0], threads
+        for_labels, for_outliers = draw_again(partitions.shape[1], 20, rng.spawn(1)[0])
+        code_shares, n_again = compare_labels(
+            codes, fusion.code_labels, table, for_labels, threads
         )
+        found = np.zeros(len(partitions))
+        if n_outliers:
+            whole = table + rarity[:, None]
+            candidates = gather_all(codes, distances, whole, threads)
+            np.testing.assert_array_equal(candidates.rows, np.arange(len(partitions)))
+            found = set_aside_again(
+                candidates, codes.book, whole, n_outliers, for_outliers, threads
+            )
     again = np.random.default_rng(seed).spawn(1)[0]
-    n_partitions, slots = partitions.shape[1], partitions + codes.book.offsets
+    n_partitions = partitions.shape[1]
     resamples = draw(_confidence._LABEL_DRAWS, n_partitions, again)
     nearest = fusion.code_labels[codes.inverse]
     shares, stability = slow_agreement(slots, nearest, table, resamples)
-    np.testing.assert_allclose(found.label, shares)
-    np.testing.assert_allclose(found.stability, stability)
+    np.testing.assert_allclose(code_shares[codes.inverse], shares)
+    n_nearest = np.bincount(nearest, minlength=3)
+    np.testing.assert_allclose(measure_stability(n_nearest, n_again), stability)
     resamples = draw(_confidence._OUTLIER_DRAWS, n_partitions, again)
     outlier = slow_outliers(slots, table, rarity, distances, n_outliers, resamples)
-    np.testing.assert_allclose(found.outlier, outlier)
+    np.testing.assert_allclose(found, outlier)
 
 
 def test_only_rows_near_the_cut_are_looked_at_again(monkeypatch):

@@ -15,7 +15,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from corral import COR, CORDetector, _fusion, _kmeans_runs, _partitions
+from corral import COR, CORDetector, _codes, _kmeans_runs, _partitions
 from tests.conftest import plant
 from tests.slow_twins import same_clustering
 
@@ -164,7 +164,8 @@ def test_size_of_blocks_changes_nothing(monkeypatch, rows):
     monkeypatch.setattr(_kmeans_runs, "MAX_TILE_ROWS", rows)
     monkeypatch.setattr(_kmeans_runs, "MAX_LLOYD_TILE_ROWS", rows)
     monkeypatch.setattr(_partitions, "_BLOCK_ROWS", rows)
-    monkeypatch.setattr(_fusion, "_BLOCK_SLOTS", rows)
+    monkeypatch.setattr(_codes, "_BLOCK_SLOTS", rows)
+    monkeypatch.setattr(_codes, "_KEPT_SLOTS", rows)
     model = make().fit(X)
     np.testing.assert_array_equal(model.labels_, expected.labels_)
     np.testing.assert_array_equal(model.outlier_scores_, expected.outlier_scores_)

@@ -4,13 +4,16 @@ import numpy as np
 import pytest
 from scipy.cluster.hierarchy import linkage
 
-from corral import _fuser, _linkage
+from corral import _linkage
 from corral._codes import CodeBook, Codes
 from corral._divergences import BernoulliKL, CodeLength
 from corral._fuser import Fuser, _list_steps
-from corral._fusion import FusionSettings, Restart
+from corral._fusion import Fusion, FusionSettings, Problem, Restart
 from corral._linkage import N_STARTS, Forest, grow_trees
+from corral._position import DISTANCE_STEP
+from corral._states import MemoryStates, State
 from corral._threads import use_threads
+from corral._whole import Whole, find_aside
 from tests.slow_twins import same_clustering
 from tests.test_codes import encode_matrix
 from tests.test_fusion import labels_of
@@ -38,28 +41,69 @@ def labels():
 
 @pytest.fixture
 def position():
-    return np.random.default_rng(1).exponential(size=240)
+    drawn = np.random.default_rng(1).exponential(size=240)
+    return np.rint(drawn / DISTANCE_STEP) * DISTANCE_STEP
 
 
-def make_fuser(labels, threads, position=None, divergence=None, seed=0, **options):
-    codes = encode_matrix(labels)
-    separating = range(labels.shape[1]) if divergence is None else range(0)
-    settings = FusionSettings(1, 0, "linkage", N_STARTS, 100, separating)
-    return Fuser(
-        codes,
-        divergence or CodeLength(0.01),
-        settings,
-        np.random.default_rng(seed),
-        threads,
-        cost_offsets=position,
-        **options,
-    )
+class Fusing:
+    """A fuser of some rows of a label matrix or of all; it fuses all rows."""
+
+    def __init__(
+        self, labels, threads, position=None, divergence=None, n_sampled=2**12
+    ):
+        self.divergence = divergence or CodeLength(0.01)
+        self.codes = encode_matrix(labels)
+        self.distances = np.zeros(len(labels)) if position is None else position
+        separating = range(labels.shape[1]) if divergence is None else range(0)
+        self.settings = FusionSettings(1, 0, "linkage", N_STARTS, 100, separating)
+        self.is_sample = n_sampled < len(labels)
+        rng = np.random.default_rng(0)
+        rows = np.sort(rng.permutation(len(labels))[:n_sampled])
+        problem = Problem(
+            self.codes.take(rows),
+            self.divergence,
+            self.settings,
+            threads,
+            None,
+            None if position is None else position[rows],
+        )
+        self.fuser = Fuser(problem, len(labels), rng)
+
+    def fuse(self, n_clusters, n_outliers):
+        """Come to rest with these numbers, and do the last iterations on all rows."""
+        best = self.fuser.rest(n_clusters, n_outliers)
+        codes, numbers = self.codes, (n_clusters, n_outliers)
+        settings = FusionSettings(*numbers, "linkage", N_STARTS, 100)
+        state = State(codes, self.distances)
+        with use_threads(1) as threads:
+            states = MemoryStates([state], threads)
+            nothing = np.zeros(codes.book.n_slots)
+            whole = Whole(states, codes.book, self.divergence, nothing, settings)
+            found = whole.finish(best, 2) if self.is_sample else whole.adopt(best)
+            table = self.divergence.cost_table(found.centers, codes.book, found.shares)
+            labels, costs = state.price_codes(table, threads)
+            (n_level,) = found.cut.n_level
+            outliers = find_aside(state, threads, costs, found.cut.cost, n_level)
+        return Fusion(
+            found.centers,
+            found.shares,
+            labels,
+            costs,
+            outliers,
+            found.objective,
+            found.history,
+            found.converged,
+        )
+
+
+def make_fuser(labels, threads, position=None, divergence=None):
+    return Fusing(labels, threads, position, divergence).fuser
 
 
 def fuse_alone(labels, numbers, position=None, **options):
     """Return the fusion of a fuser that does nothing else."""
     with use_threads(1) as threads:
-        return make_fuser(labels, threads, position, **options).fuse(*numbers)
+        return Fusing(labels, threads, position, **options).fuse(*numbers)
 
 
 def assert_same(one, other):
@@ -187,38 +231,40 @@ NUMBERS = [(3, 5), (1, 0), (4, 40), (2, 0), (6, 13), (4, 5), (3, 6)]
 @pytest.mark.parametrize("n_jobs", [1, 2])
 @pytest.mark.parametrize("n_sampled", [2**12, 100])
 def test_fusions_are_the_same_whatever_was_fused_before(
-    labels, position, monkeypatch, n_jobs, n_sampled
+    labels, position, n_jobs, n_sampled
 ):
-    monkeypatch.setattr(_fuser, "_SAMPLES", n_sampled)
-    expected = {numbers: fuse_alone(labels, numbers, position) for numbers in NUMBERS}
+    expected = {
+        numbers: fuse_alone(labels, numbers, position, n_sampled=n_sampled)
+        for numbers in NUMBERS
+    }
     with use_threads(n_jobs) as threads:
-        fuser = make_fuser(labels, threads, position, keeps_more=True)
+        fusing = Fusing(labels, threads, position, n_sampled=n_sampled)
         for order in (NUMBERS, NUMBERS[::-1]):
             for numbers in order:
-                assert_same(fuser.fuse(*numbers), expected[numbers])
-        list(fuser.grow_trees())
-        fuser.follow(fuser.sweep([2, 4], 9)[4], 30)
+                assert_same(fusing.fuse(*numbers), expected[numbers])
+        list(fusing.fuser.grow_trees())
+        fusing.fuser.follow(fusing.fuser.sweep([2, 4], 9)[4], 30)
         for numbers in NUMBERS:
-            assert_same(fuser.fuse(*numbers), expected[numbers])
+            assert_same(fusing.fuse(*numbers), expected[numbers])
 
 
 def test_fusions_go_on_with_other_threads(labels, position):
     with use_threads(2) as threads:
-        fuser = make_fuser(labels, threads, position)
-        before = fuser.fuse(3, 5)
+        fusing = Fusing(labels, threads, position)
+        before = fusing.fuse(3, 5)
     with use_threads(1) as threads:
-        fuser.use_threads(threads)
-        assert_same(fuser.fuse(3, 5), before)
+        fusing.fuser.use_threads(threads)
+        assert_same(fusing.fuse(3, 5), before)
 
 
 @pytest.mark.parametrize("n_sampled", [2**12, 100])
 @pytest.mark.parametrize("has_position", [False, True])
 def test_exactly_so_many_are_set_aside_for_all_numbers(
-    labels, position, monkeypatch, n_sampled, has_position
+    labels, position, n_sampled, has_position
 ):
-    monkeypatch.setattr(_fuser, "_SAMPLES", n_sampled)
+    where = position if has_position else None
     with use_threads(1) as threads:
-        fuser = make_fuser(labels, threads, position if has_position else None)
+        fuser = Fusing(labels, threads, where, n_sampled=n_sampled)
         for n_clusters in (1, 2, 7):
             for n_outliers in (0, 1, 17, 120, 240 - n_clusters):
                 fusion = fuser.fuse(n_clusters, n_outliers)
@@ -231,31 +277,27 @@ def test_exactly_so_many_are_set_aside_for_all_numbers(
 def test_more_clusters_than_codes_that_are_not_strange(labels, position):
     # All but a few of the codes are strange; then all of them are in the trees.
     with use_threads(1) as threads:
-        fuser = make_fuser(labels[:30], threads, position[:30])
+        fuser = Fusing(labels[:30], threads, position[:30])
         n_codes = len(np.unique(labels[:30], axis=0))
         fusion = fuser.fuse(n_codes - 2, 2)
         assert len(fusion.outliers) == 2
         assert fusion.centers.shape[0] == n_codes - 2
 
 
-def test_planted_clusters_are_found_with_the_samples_and_without(monkeypatch, seed):
+def test_planted_clusters_are_found_with_the_samples_and_without(seed):
     labels, y = draw_labels(seed, noise=0.05)
     assert same_clustering(
         labels_of(fuse_alone(labels, (4, 0)), encode_matrix(labels))[5:], y[5:]
     )
     # Trees and restarts see a hundred samples, but all are labelled.
-    monkeypatch.setattr(_fuser, "_SAMPLES", 100)
-    fusion = fuse_alone(labels, (4, 0))
+    fusion = fuse_alone(labels, (4, 0), n_sampled=100)
     assert same_clustering(labels_of(fusion, encode_matrix(labels))[5:], y[5:])
 
 
-def test_samples_of_trees_have_their_share_of_the_outliers(
-    labels, position, monkeypatch
-):
+def test_samples_of_trees_have_their_share_of_the_outliers(labels, position):
     # Rows far out are set aside in the sample as they are in all rows.
-    monkeypatch.setattr(_fuser, "_SAMPLES", 120)
     position[::10] += 100
-    fusion = fuse_alone(labels, (4, 24), position)
+    fusion = fuse_alone(labels, (4, 24), position, n_sampled=120)
     np.testing.assert_array_equal(fusion.outliers, np.arange(0, 240, 10))
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from corral import COR, _fusion
+from corral import COR, _codes, _fusion
 from corral._codes import CodeBook
 from corral._divergences import COST_STEP, BernoulliKL
 from corral._fusion import FusionSettings, Problem, Restart, fuse_codes
@@ -255,9 +255,9 @@ def test_blocks_and_threads_change_nothing(
     partitions, monkeypatch, n_jobs, kept, together
 ):
     expected, found = fuse(partitions)
-    monkeypatch.setattr(_fusion, "_BLOCK_SLOTS", 20)
+    monkeypatch.setattr(_codes, "_BLOCK_SLOTS", 20)
     monkeypatch.setattr(_fusion, "_RESTART_CODES", together)
-    monkeypatch.setattr(_fusion, "_KEPT_SLOTS", kept)
+    monkeypatch.setattr(_codes, "_KEPT_SLOTS", kept)
     codes = encode_matrix(partitions)
     with use_threads(n_jobs) as threads:
         fusion = fuse_codes(

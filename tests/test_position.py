@@ -7,15 +7,16 @@ from scipy import sparse
 from corral import COR, _position
 from corral._blocks import ArrayRows
 from corral._codes import CodeBook, Codes
+from corral._encoded import pick_rows, weigh_slots
 from corral._kmeans_runs import KMeansSettings, fit_kmeans_runs
 from corral._position import (
     _COARSE_WEIGHT,
-    DISTANCE_STEP,
     _DISTANCE_WEIGHT,
     _FAR,
-    look_up_codes,
+    DISTANCE_STEP,
     rarity_table,
 )
+from corral._states import State
 from corral._threads import use_threads
 
 
@@ -168,7 +169,11 @@ def test_rarity_is_the_negative_log_of_the_share():
     rows = np.array([[0, 0, 0], [0, 2, 1], [1, 4, 0]], dtype=np.uint8)
     book = CodeBook(np.array([2, 3, 2]))
     codes = Codes(book, rows, np.array([0, 0, 1, 2]), np.array([2, 1, 1]))
-    table = rarity_table(codes, codes.weigh(None), n_runs=2, n_fine=1)
+    with use_threads(1) as threads:
+        slot_weights = weigh_slots(State(codes, np.zeros(4)), threads)
+    # Labels, the unseen one and the missing one of each partition.
+    assert slot_weights.tolist() == [3, 1, 0, 0, 2, 0, 1, 0, 1, 3, 1, 0, 0]
+    table = rarity_table(book, slot_weights, n_runs=2, n_fine=1)
     coarse = _COARSE_WEIGHT * -np.log([3 / 4, 1 / 4, 1 / 5])
     fine = -np.log([2 / 3, 1 / 4, 1 / 3, 1 / 4])
     # A missing label costs what labels cost on average.
@@ -178,15 +183,20 @@ def test_rarity_is_the_negative_log_of_the_share():
 
 
 def test_codes_are_looked_up_slot_by_slot():
+    # Both where all codes are priced and where some rows are picked.
     rng = np.random.default_rng(0)
     book = CodeBook(np.array([3, 4]))
     rows = np.array([[i, j] for i in range(5) for j in range(6)], dtype=np.uint8)
     codes = Codes(book, rows, np.arange(30), np.ones(30, dtype=int))
-    table = rng.normal(size=book.n_slots)
+    table, distances = rng.normal(size=book.n_slots), rng.exponential(size=30)
+    state, some = State(codes, distances), np.array([2, 3, 29])
     with use_threads(1) as threads:
-        found = look_up_codes(codes, table, threads)
-    expected = [table[i] + table[5 + j] for i in range(5) for j in range(6)]
+        _, found = state.price_codes(table[:, None], threads)
+        labels, position = pick_rows(state, threads, table, some)
+    expected = np.array([table[i] + table[5 + j] for i in range(5) for j in range(6)])
     np.testing.assert_allclose(found, expected)
+    np.testing.assert_array_equal(labels, rows[some])
+    np.testing.assert_allclose(position, expected[some] + distances[some])
 
 
 @pytest.mark.parametrize("n_features", [2, 10, 50])

@@ -16,9 +16,9 @@ from corral._kmeans_runs import (
     KMeansRuns,
     KMeansSettings,
     _draw_n_clusters,
-    _draw_order,
     _draw_start_rows,
     _take_points,
+    draw_order,
     fit_kmeans_runs,
 )
 from corral._ladder import make_ladder
@@ -59,7 +59,7 @@ def draw_starts(
     """Return the rows from which the runs of :func:`fit_runs` start."""
     settings = _make_settings(n_clusters, None)
     rng = np.random.default_rng(seed)
-    order = _draw_order(X.shape[0], None, None, rng)
+    order = draw_order(X.shape[0], None, None, rng)
     layout = Layout(np.sort(_draw_n_clusters(settings, len(order), rng)))
     with use_threads(1) as pool:
         space, rungs = make_ladder(

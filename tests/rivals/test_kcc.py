@@ -10,8 +10,11 @@ from sklearn.exceptions import ConvergenceWarning
 
 from corral import COR
 from corral._fusion import FusionSettings, Problem
-from corral._random import make_streams
+from corral._partition_mixin import make_block
+from corral._random import draw_fit_seed, make_streams
+from corral._row_blocks import MemoryBlocks
 from corral._threads import use_threads
+from corral._workplace import LocalWorkplace
 from corral.rivals._kcc import KCC
 from tests.conftest import plant
 from tests.slow_twins import same_clustering
@@ -88,14 +91,13 @@ def draw_start(labels, n_groups, seed):
     """Return the centres that KCC starts from with this seed, one array a partition."""
     model = KCC(n_groups, outlier_cluster=False, partitions="precomputed")
     model._is_precomputed = True
-    features, given = model._read(labels, reset=True)
-    streams = make_streams(seed)
+    block = make_block(*model._read(labels, reset=True))
+    streams = make_streams(draw_fit_seed(seed))
     settings = FusionSettings(n_groups, 0, "random-codes", 1, 100)
     with use_threads(1) as threads:
-        partitioner, columns = model._fit_partitions(
-            features, given, None, streams, threads
-        )
-        codes = partitioner.open(None, columns).encode(threads)
+        place = LocalWorkplace(MemoryBlocks(block), threads)
+        partitioner, _ = model._fit_partitions(place, None, streams)
+        codes = partitioner.open(None, block.columns).encode(threads)
         problem = Problem(codes, None, settings, threads, None, None)
         centers = problem.draw_start(streams.fusion.spawn(1)[0])
     slots = centers[:, codes.book.is_label]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import mutual_info_score
 
-from corral._partitions import LabelColumns, Partitioner
+from corral._partitions import LabelColumns, Partitioner, find_labels
 from corral._threads import use_threads
 from corral.rivals._utilities import (
     CategoryUtility,
@@ -56,7 +56,7 @@ def literal_utility(name, clusters, partition, normalized):
 def encode(labels):
     """Return the codes of a matrix of labels, -1 missing."""
     columns = [(column, column == -1) for column in labels.T]
-    partitioner = Partitioner(None, [], LabelColumns.fit(columns))
+    partitioner = Partitioner(None, [], LabelColumns(find_labels(columns)))
     with use_threads(1) as threads:
         return partitioner.open(None, columns).encode(threads)
 
