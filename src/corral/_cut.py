@@ -68,21 +68,19 @@ def find_cut(states: States, table: np.ndarray, book: CodeBook, n_rows: int) -> 
         return Cut(np.inf, (0,) * len(states.sizes))
     low, width = 0.0, _find_limit(table, book)
     n_inside, n_wanted = int(states.sizes.sum()), n_rows
-    per_block: list[int] = []
     while n_inside > _GATHERED and width > COST_STEP:
         width = max(width / _N_BINS, COST_STEP)
-        found = list(states.map(_count_costs, table, low, width))
-        totals = sum(found)
+        totals = states.reduce(count_costs, table, low, width)
         above = totals[::-1].cumsum()
         place = _N_BINS - 1 - int(np.searchsorted(above, n_wanted))
         n_inside = int(totals[place])
         n_wanted -= int(above[_N_BINS - 1 - place]) - n_inside
         low += place * width
-        per_block = [int(counts[place]) for counts in found]
     if n_inside > _GATHERED:
         # So many rows cost the very same.
-        return Cut(low, _share_out(per_block, n_wanted))
-    gathered = list(states.map(_gather_costs, table, low, low + width))
+        counts = list(states.map(count_level, table, low))
+        return Cut(low, _share_out(counts, n_wanted))
+    gathered = list(states.map(gather_costs, table, low, low + width))
     costs = np.concatenate(gathered)
     cost = float(np.partition(costs, len(costs) - n_wanted)[len(costs) - n_wanted])
     n_level = n_wanted - int(np.count_nonzero(costs > cost))
@@ -102,7 +100,7 @@ def _share_out(counts: list[int], n_wanted: int) -> tuple[int, ...]:
     return tuple(np.clip(n_wanted - before, 0, counts).tolist())
 
 
-def _count_costs(
+def count_costs(
     state: State, threads: Threads, table: np.ndarray, low: float, width: float
 ) -> np.ndarray:
     """Return how many rows have costs in each bin, of shape (n_bins,)."""
@@ -116,7 +114,17 @@ def _count_costs(
     return sum(threads.map(work, chunk_rows(state)))
 
 
-def _gather_costs(
+def count_level(state: State, threads: Threads, table: np.ndarray, cost: float) -> int:
+    """Return how many rows cost so much."""
+    _, code_costs = state.price_codes(table, threads)
+
+    def work(here: slice) -> int:
+        return int(np.count_nonzero(cost_rows(state, code_costs, here) == cost))
+
+    return sum(threads.map(work, chunk_rows(state)))
+
+
+def gather_costs(
     state: State, threads: Threads, table: np.ndarray, low: float, high: float
 ) -> np.ndarray:
     """Return the costs of rows that are at least ``low`` and less than ``high``."""

@@ -129,7 +129,7 @@ class EncodedRows:
 
     def weigh_slots(self) -> np.ndarray:
         """Return the weight of the rows that have each slot, of shape (n_slots,)."""
-        return sum(self.states.map(weigh_slots))
+        return self.states.reduce(weigh_slots)
 
     def find_unlabelled(self) -> tuple[int, int]:
         """Return how many rows have no label in any partition, and the first of them.

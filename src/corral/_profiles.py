@@ -10,6 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from corral._threads import ONE_THREAD, Threads
+from corral._tree import add_in_tree
 
 # Rows that are added up at once, and of which a cluster's rough mean is taken.
 _SUM_ROWS = 2**15
@@ -235,8 +236,9 @@ class View:
             with np.errstate(over="ignore", invalid="ignore"):
                 return _add_up(adder, *self.place(block.X[kept], at, gone))
 
-        first, *others = threads.map(work, range(0, block.X.shape[0], _SUM_ROWS))
-        return sum(others, start=first)
+        # Blocks of so many rows times a power of two add up in the same order as all
+        # rows at once.
+        return add_in_tree(threads.map(work, range(0, block.X.shape[0], _SUM_ROWS)))
 
     def place(
         self, rows, at: np.ndarray, gone: np.ndarray | None

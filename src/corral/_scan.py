@@ -1,6 +1,5 @@
 """The first pass over the rows of a source: what stage 1 has to know of all of them."""
 
-from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,6 +9,7 @@ from corral._blocks import tidy_rows
 from corral._journal import Journal
 from corral._partitions import find_labels
 from corral._row_blocks import Block, RowBlocks
+from corral._tree import add_in_tree
 from corral._validation import add_up_known, take_known_means
 
 
@@ -176,7 +176,7 @@ def scan_blocks(
         glance(blocks.read(i), rows[ends[i] : ends[i + 1]] - borders[i])
         for i in range(len(blocks.sizes))
     )
-    seen = reduce(lambda a, b: a + b, glances)
+    seen = add_in_tree(glances)
     if journal is not None and not _has_sparse(seen):
         journal.write(name, _pack(seen))
     return conclude_scan(seen, rows)

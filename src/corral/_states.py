@@ -11,6 +11,7 @@ from corral._divergences import COST_STEP
 from corral._journal import Journal
 from corral._position import DISTANCE_STEP
 from corral._threads import Threads
+from corral._tree import add_in_tree
 
 # So many distances, in their steps, add up below 2**63.
 _EXACT_TERMS = 2**20
@@ -151,8 +152,25 @@ class States(Protocol):
             In the order of the blocks.
         """
 
+    def reduce(
+        self, function: Callable, *args: Any, each: Sequence[Any] | None = None
+    ) -> Any:
+        """Add up what :meth:`map` would return, in the order of a binary tree."""
 
-class MemoryStates:
+
+class LocalStates:
+    """What states on this machine have in common."""
+
+    def reduce(self, function, *args, each=None):
+        """Add up what a function gives for all states; see :class:`States`."""
+        return add_in_tree(self.map(function, *args, each=each))
+
+    def map(self, function, *args, each=None):
+        """Apply a function to all states; see :class:`States`."""
+        raise NotImplementedError
+
+
+class MemoryStates(LocalStates):
     """States in memory: :class:`States`.
 
     Parameters
@@ -183,7 +201,7 @@ class MemoryStates:
         return self._states[0] if len(self._states) == 1 else None
 
 
-class SpilledStates:
+class SpilledStates(LocalStates):
     """States in files, one of which is in memory at a time: :class:`States`.
 
     Parameters

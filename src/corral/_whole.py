@@ -70,6 +70,11 @@ class _Tally(NamedTuple):
     named: np.ndarray
     total: int | float
 
+    def __add__(self, other):
+        return _Tally(
+            *(ours + theirs for ours, theirs in zip(self, other, strict=True))
+        )
+
 
 class _Donor(NamedTuple):
     """A code that may refill an empty cluster."""
@@ -193,8 +198,7 @@ class Whole:
 
     def _tally(self, table: np.ndarray, cut: Cut, moves: dict[int, int]) -> _Tally:
         """Add up the rows that are kept, with some codes moved to other clusters."""
-        parts = self.states.map(tally_kept, table, cut.cost, moves, each=cut.n_level)
-        return _Tally(*(sum(each) for each in zip(*parts, strict=True)))
+        return self.states.reduce(tally_kept, table, cut.cost, moves, each=cut.n_level)
 
     def _update(
         self, restart: Restart, table: np.ndarray, placement: _Placement

@@ -1,11 +1,12 @@
 """Where blocks are worked on: passes over the rows of a fit, on this machine."""
 
 from collections.abc import Iterator
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
 from corral._answers import (
+    Answer,
     Columns,
     FileColumns,
     MemoryColumns,
@@ -28,6 +29,7 @@ from corral._states import (
     pack_state,
 )
 from corral._threads import Threads
+from corral._tree import add_in_tree
 
 
 class Workplace(Protocol):
@@ -168,11 +170,13 @@ class LocalWorkplace:
         columns: Columns = MemoryColumns(n_rows)
         if self._spill is not None:
             columns = FileColumns(self._spill.folder, n_rows)
-        summary: Any = None
-        for answer in states.map(answer_rows, *args, each=n_level):
+
+        def note(answer: Answer) -> Summary:
             columns.append(answer.columns)
-            summary = answer.summary if summary is None else summary + answer.summary
-        return summary, columns
+            return answer.summary
+
+        answers = states.map(answer_rows, *args, each=n_level)
+        return add_in_tree(map(note, answers)), columns
 
     def profile(
         self, columns: Columns, summary: Summary, weights: np.ndarray | None
@@ -181,10 +185,8 @@ class LocalWorkplace:
         view = View.fit(
             self._read_members(columns, summary, weights), len(summary.n_kept)
         )
-        sums: Any = None
-        for members in self._read_members(columns, summary, weights):
-            part = view.add_up(members, self.threads)
-            sums = part if sums is None else sums + part
+        members = self._read_members(columns, summary, weights)
+        sums = add_in_tree(view.add_up(block, self.threads) for block in members)
         return view.conclude(sums)
 
     def _read_members(
