@@ -886,7 +886,7 @@ class COR(
         fuser: Fuser | None,
     ) -> None:
         """Do the stages after the codes, with the numbers that are set."""
-        outcome = self._fuse(encoded, weights, streams, place.threads, fuser)
+        outcome = self._fuse(encoded, place, weights, streams, fuser)
         self._set_model(encoded, outcome)
         for_labels, for_outliers = draw_again(
             self.n_partitions_, self.n_resamples, streams.confidence
@@ -1143,9 +1143,9 @@ class COR(
     def _fuse(
         self,
         encoded: EncodedRows,
+        place: Workplace,
         weights: np.ndarray | None,
         streams: Streams,
-        threads: Threads,
         fuser: Fuser | None,
     ) -> Outcome:
         """Stage 3, with its checks before and after."""
@@ -1159,8 +1159,9 @@ class COR(
             _DIVERGENCES[self.divergence](self.eps),
             encoded.rarity,
             self._settings(encoded.partitioner),
+            place.journal,
         )
-        outcome = self._solve(whole, encoded, weights, streams, threads, fuser)
+        outcome = self._solve(whole, encoded, weights, streams, place.threads, fuser)
         if not outcome.converged:
             warnings.warn(
                 f"The fusion stopped at max_iter={self.max_iter} before its objective "

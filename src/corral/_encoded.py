@@ -5,6 +5,7 @@ from functools import cached_property
 
 import numpy as np
 
+from corral._census import Census, count_codes
 from corral._codes import Codes, encode, make_keys
 from corral._confidence import Candidates
 from corral._cut import Cut, chunk_rows, cost_rows, find_cut
@@ -47,9 +48,14 @@ class EncodedRows:
         return np.concatenate([[0], np.cumsum(self.states.sizes)])
 
     @cached_property
+    def census(self) -> Census:
+        """How many distinct codes there are, and how they were counted."""
+        return count_codes(self.states)
+
+    @property
     def n_codes(self) -> int:
         """Number of distinct codes."""
-        return count_codes(self.states)
+        return self.census.n_codes
 
     @property
     def whole(self) -> State | None:
@@ -144,17 +150,6 @@ class EncodedRows:
             if n_rows
         ]
         return total, int(firsts[0]) if firsts else 0
-
-
-def count_codes(states: States) -> int:
-    """Return the number of distinct codes of all blocks."""
-    found = list(states.map(list_keys))
-    return len(found[0]) if len(found) == 1 else len(np.unique(np.concatenate(found)))
-
-
-def list_keys(state: State, threads: Threads) -> np.ndarray:
-    """Return the keys of a block's codes."""
-    return make_keys(state.codes)
 
 
 def list_codes(

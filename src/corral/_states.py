@@ -1,7 +1,9 @@
 """What is kept of each block of rows between passes, in memory or on disk."""
 
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -157,6 +159,26 @@ class States(Protocol):
     ) -> Any:
         """Add up what :meth:`map` would return, in the order of a binary tree."""
 
+    def merge(
+        self, split: Callable, arg: Any, join: Callable, n_parts: int
+    ) -> list[Any]:
+        """Bring together parts of all blocks that belong together.
+
+        Parameters
+        ----------
+        split : callable
+            ``split(state, threads, arg)`` returns a list of ``n_parts`` arrays.
+        arg : object
+        join : callable
+            Takes the arrays of one number of all blocks.
+        n_parts : int
+
+        Returns
+        -------
+        results : list
+            What was joined, number by number.
+        """
+
 
 class LocalStates:
     """What states on this machine have in common."""
@@ -164,6 +186,14 @@ class LocalStates:
     def reduce(self, function, *args, each=None):
         """Add up what a function gives for all states; see :class:`States`."""
         return add_in_tree(self.map(function, *args, each=each))
+
+    def merge(self, split, arg, join, n_parts):
+        """Bring together parts of all blocks; see :class:`States`."""
+        blocks = self.map(split, arg)
+        if n_parts == 1:
+            return [join([parts[0] for parts in blocks])]
+        with tempfile.TemporaryDirectory(prefix="corral-") as folder:
+            return _merge_in_files(Path(folder), blocks, join, n_parts)
 
     def map(self, function, *args, each=None):
         """Apply a function to all states; see :class:`States`."""
@@ -232,6 +262,19 @@ class SpilledStates(LocalStates):
             state = unpack_state(self._journal.read(name_block(index)), self._book)
             more = () if each is None else (each[index],)
             yield function(state, self.threads, *args, *more)
+
+
+def _merge_in_files(
+    folder: Path, blocks: Iterator[list[np.ndarray]], join: Callable, n_parts: int
+) -> list[Any]:
+    """Write the parts of all blocks to a file for each number, and join these."""
+    paths = [folder / str(number) for number in range(n_parts)]
+    kind = np.dtype(np.uint64)
+    for parts in blocks:
+        for path, part in zip(paths, parts, strict=True):
+            with path.open("ab") as file:
+                part.astype(kind, copy=False).tofile(file)
+    return [join([np.fromfile(path, kind)]) for path in paths]
 
 
 def name_block(index: int) -> str:

@@ -16,6 +16,7 @@ from corral._fusion import (
     measure_separation,
     take_means,
 )
+from corral._journal import Journal
 from corral._progress import FUSING, report
 from corral._states import State, States, count_steps
 from corral._threads import Threads
@@ -106,6 +107,8 @@ class Whole:
     rarity : ndarray of shape (n_slots,)
         What each slot costs in all clusters.
     settings : FusionSettings
+    journal : Journal or None
+        Where the outcome of each pass is noted, or was before.
     """
 
     def __init__(
@@ -115,12 +118,15 @@ class Whole:
         divergence: Divergence,
         rarity: np.ndarray,
         settings: FusionSettings,
+        journal: Journal | None = None,
     ) -> None:
         self.states = states
         self.settings = settings
         self._book = book
         self._divergence = divergence
         self._rarity = rarity
+        self._journal = journal
+        self._n_passes = 0
 
     def adopt(self, found: Restart) -> Outcome:
         """Return the outcome of a restart that came to rest on all rows."""
@@ -193,6 +199,16 @@ class Whole:
         return table, placement
 
     def _settle(self, table: np.ndarray) -> _Placement:
+        """Return the outcome of a pass, which may be noted already."""
+        if self._journal is None:
+            return self._pass(table)
+        name = f"pass-{self._n_passes:06d}"
+        self._n_passes += 1
+        if not self._journal.has(name):
+            self._journal.write(name, _pack(self._pass(table)))
+        return _unpack(self._journal.read(name))
+
+    def _pass(self, table: np.ndarray) -> _Placement:
         cut = find_cut(self.states, table, self._book, self.settings.n_outliers)
         return _Placement(cut, self._tally(table, cut, {}))
 
@@ -247,6 +263,28 @@ def _conclude(
         history=np.array(restart.history),
         converged=restart.converged,
     )
+
+
+def _pack(placement: _Placement) -> dict[str, np.ndarray]:
+    """Return the arrays of a placement, for a journal."""
+    cut, tally = placement
+    return {
+        "cost": np.array(cut.cost),
+        "n_level": np.array(cut.n_level),
+        "sums": tally.sums,
+        "sizes": tally.sizes,
+        "named": tally.named,
+        # Too large for any number of NumPy's; with weights it is none that is whole.
+        "total": np.array(repr(tally.total)),
+    }
+
+
+def _unpack(arrays: dict[str, np.ndarray]) -> _Placement:
+    cut = Cut(float(arrays["cost"]), tuple(arrays["n_level"].tolist()))
+    text = str(arrays["total"])
+    total = float(text) if "." in text or "e" in text else int(text)
+    tally = _Tally(arrays["sums"], arrays["sizes"], arrays["named"], total)
+    return _Placement(cut, tally)
 
 
 def find_aside(

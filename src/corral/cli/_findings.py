@@ -30,8 +30,11 @@ _SCALES = {
     "none": "",
 }
 
-# Columns that are not used, of which a summary gives the reason.
+# Columns that are not used, of which a summary gives the reason, and pieces of the data
+# that were left out.
 _N_DROPPED = 10
+
+_ALL = slice(None)
 
 
 def has_clusters(model: Any) -> bool:
@@ -50,7 +53,9 @@ def has_clusters(model: Any) -> bool:
     return is_clusterer(model.estimator_)
 
 
-def fitted_columns(model: Any, ids: list[str], missing: "Missing") -> dict[str, Any]:
+def fitted_columns(
+    model: Any, ids: list[str], missing: "Missing", rows: slice = _ALL
+) -> dict[str, Any]:
     """Return the columns of the labels file for the rows of the fit.
 
     Parameters
@@ -58,24 +63,27 @@ def fitted_columns(model: Any, ids: list[str], missing: "Missing") -> dict[str, 
     model : TableModel
     ids : list of str
     missing : Missing
+    rows : slice, default=all
+        Those that the names and the missing cells are of.
 
     Returns
     -------
     columns : dict of str to list
     """
-    columns: dict[str, Any] = {"id": ids, "label": model.labels_.tolist()}
+    columns: dict[str, Any] = {"id": ids, "label": model.labels_[rows].tolist()}
     if hasattr(model, "nearest_labels_"):
-        columns["nearest_label"] = model.nearest_labels_.tolist()
-    columns["outlier_score"] = model.outlier_scores_.tolist()
+        columns["nearest_label"] = model.nearest_labels_[rows].tolist()
+    columns["outlier_score"] = model.outlier_scores_[rows].tolist()
     return columns | missing.columns
 
 
-def confidence_columns(model: Any) -> dict[str, Any]:
+def confidence_columns(model: Any, rows: slice = _ALL) -> dict[str, Any]:
     """Return how sure the labels of the rows of the fit are, as columns.
 
     Parameters
     ----------
     model : TableModel
+    rows : slice, default=all
 
     Returns
     -------
@@ -84,7 +92,7 @@ def confidence_columns(model: Any) -> dict[str, Any]:
     """
     names = ("outlier_confidence", "label_confidence")
     return {
-        name: getattr(model, f"{name}_").tolist()
+        name: getattr(model, f"{name}_")[rows].tolist()
         for name in names
         if hasattr(model, f"{name}_")
     }
@@ -145,20 +153,47 @@ def find_missing(encoder: Any, table: Any) -> Missing:
     -------
     missing : Missing
     """
-    X = encoder.transform(table)
-    if issparse(X):
+    is_missing = spot_missing(encoder.transform(table))
+    if is_missing is None or not is_missing.any():
         return Missing({}, {})
-    if isinstance(X, np.ndarray):
-        is_missing = np.isnan(X)
-    else:
-        nulls = [column.is_null(nan_is_null=True) for column in X.itercolumns()]
-        is_missing = np.column_stack([each.to_numpy() for each in nulls])
     counts = dict(zip(encoder.feature_names_out_, is_missing.sum(axis=0), strict=True))
     found = {name: int(count) for name, count in counts.items() if count}
-    if not found:
-        return Missing({}, {})
-    shares = (1 - is_missing.mean(axis=1)).round(6)
-    return Missing(found, {"known_share": shares.tolist()})
+    return Missing(found, {"known_share": share_known(is_missing).tolist()})
+
+
+def spot_missing(X: Any) -> np.ndarray | None:
+    """Return which cells are missing.
+
+    Parameters
+    ----------
+    X : pyarrow.Table, csr_array or ndarray
+        Encoded.
+
+    Returns
+    -------
+    is_missing : ndarray of shape (n_samples, n_features) or None
+        None for sparse rows, which have no missing cells.
+    """
+    if issparse(X):
+        return None
+    if isinstance(X, np.ndarray):
+        return np.isnan(X)
+    nulls = [column.is_null(nan_is_null=True) for column in X.itercolumns()]
+    return np.column_stack([each.to_numpy() for each in nulls])
+
+
+def share_known(is_missing: np.ndarray) -> np.ndarray:
+    """Return the share of each row's cells that are there.
+
+    Parameters
+    ----------
+    is_missing : ndarray of shape (n_samples, n_features)
+
+    Returns
+    -------
+    shares : ndarray of shape (n_samples,)
+    """
+    return (1 - is_missing.mean(axis=1)).round(6)
 
 
 def describe_table(encoder: Any, n_rows: int, missing: Missing) -> dict[str, Any]:
@@ -201,18 +236,59 @@ def describe_labels(columns: Mapping[str, Any], model: Any) -> dict[str, Any]:
     facts : dict
         "clusters" is None for a detector, whose +1 is no cluster.
     """
-    labels = np.asarray(columns["label"])
-    is_outlier = labels == -1
-    cut = find_cut(unwrap(model.estimator_))
-    sizes = Counter(labels[labels >= 0].tolist())
-    clusters = [{"label": label, "n_rows": sizes[label]} for label in sorted(sizes)]
-    return {
-        "n_outliers": int(is_outlier.sum()),
-        "clusters": clusters if has_clusters(model) else None,
-        "cut": cut,
-        "n_at_cut": _count_at_cut(columns, is_outlier, cut),
-        "strangest": _strangest(columns),
-    }
+    tally = Tally(model)
+    tally.add(columns)
+    return tally.describe()
+
+
+class Tally:
+    """What the labels file says in all, added up block by block.
+
+    Parameters
+    ----------
+    model : TableModel
+    """
+
+    def __init__(self, model: Any) -> None:
+        self._has_clusters = has_clusters(model)
+        self._cut = find_cut(unwrap(model.estimator_))
+        self._sizes: Counter[int] = Counter()
+        self._n_at_cut = 0
+        self._strangest: list[dict[str, Any]] = []
+
+    def add(self, columns: Mapping[str, Any]) -> None:
+        """Add the next rows of the labels file.
+
+        Parameters
+        ----------
+        columns : mapping of str to sequence
+        """
+        labels = np.asarray(columns["label"])
+        found, sizes = np.unique(labels, return_counts=True)
+        self._sizes.update(dict(zip(found.tolist(), sizes.tolist(), strict=True)))
+        self._n_at_cut += _count_at_cut(columns, labels == -1, self._cut)
+        # Sorting keeps the order of rows with the same score.
+        both = [*self._strangest, *_strangest(columns)]
+        both.sort(key=lambda row: -row["outlier_score"])
+        self._strangest = both[:_N_STRANGEST]
+
+    def describe(self) -> dict[str, Any]:
+        """Return what was added up.
+
+        Returns
+        -------
+        facts : dict
+            As of :func:`describe_labels`.
+        """
+        kept = sorted(label for label in self._sizes if label >= 0)
+        clusters = [{"label": each, "n_rows": self._sizes[each]} for each in kept]
+        return {
+            "n_outliers": self._sizes[-1],
+            "clusters": clusters if self._has_clusters else None,
+            "cut": self._cut,
+            "n_at_cut": self._n_at_cut,
+            "strangest": self._strangest,
+        }
 
 
 def describe_choice(model: Any) -> dict[str, Any]:
@@ -270,20 +346,28 @@ def table_words(facts: Mapping[str, Any]) -> list[str]:
     """
     used, missing = facts["used"], facts["missing"]
     lines = [fact("data", count(facts["n_rows"], "row"))]
+    if facts.get("by_blocks"):
+        lines.append(fact("read", f"block by block: {facts['by_blocks']}"))
+    lines += _facts("left out", _clip(facts.get("skipped", []), "piece"))
     kinds = dict.fromkeys(used.values())
     lines += _facts("used", [_used_words(kind, facts) for kind in kinds])
     if facts["id_column"]:
         lines.append(fact("rows are", f"named by {facts['id_column']}"))
     dropped = [f"{name}: {reason}" for name, reason in facts["dropped"].items()]
-    if len(dropped) > _N_DROPPED:
-        more = f"and {len(dropped) - _N_DROPPED:,} more columns"
-        dropped = [*dropped[:_N_DROPPED], more]
-    lines += _facts("not used", dropped)
+    lines += _facts("not used", _clip(dropped, "column"))
     if missing:
         cells = [f"{name} {n:,}" for name, n in missing.items()]
         total = count(sum(missing.values()), "cell")
         lines.append(fact("missing", f"{total}: {listing(cells)}"))
     return lines
+
+
+def _clip(texts: list[str], noun: str) -> list[str]:
+    """Return texts, of many only the first and how many more there are."""
+    n_more = len(texts) - _N_DROPPED
+    if n_more <= 0:
+        return texts
+    return [*texts[:_N_DROPPED], f"and {n_more:,} more {noun}s"]
 
 
 def _facts(name: str, texts: list[str]) -> list[str]:

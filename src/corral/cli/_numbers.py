@@ -21,6 +21,22 @@ class CountOrAuto(click.IntRange):
         return super().convert(value, param, ctx)
 
 
+class Size(click.ParamType):
+    """A number of bytes, such as 2GB."""
+
+    name = "size"
+
+    def convert(self, value, param, ctx) -> str:
+        """Return the text, checked; ``read_limit`` makes a number of it."""
+        from corral._memory import read_limit
+
+        try:
+            read_limit(str(value))
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+        return str(value)
+
+
 class Range(click.ParamType):
     """Two whole numbers parted by a comma, the smaller first, or "auto"."""
 

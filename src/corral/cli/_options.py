@@ -9,7 +9,7 @@ import click
 from corral.cli._config import from_file
 from corral.cli._methods import option_name
 from corral.cli._names import Names, flatten
-from corral.cli._numbers import CountOrAuto, Range, read_range
+from corral.cli._numbers import CountOrAuto, Range, Size, read_range
 
 # Forms of an input file; the end of its name tells, where it has one.
 FORMATS = ("csv", "tsv", "parquet", "arrow", "npy", "npz", "arff", "mtx")
@@ -60,6 +60,24 @@ labels_option = click.option(
     type=OUTPUT,
     show_default="standard output",
     help="File for the labels: .csv, .tsv, .csv.gz, .tsv.gz or .parquet.",
+)
+
+memory_option = click.option(
+    "--memory-limit",
+    type=Size(),
+    metavar="SIZE",
+    show_default="half of what is free",
+    help="Memory that may be used, such as 2GB. A table that needs more is read block "
+    "by block; results are the same.",
+)
+
+error_option = click.option(
+    "--on-error",
+    type=click.Choice(["raise", "skip"]),
+    default="raise",
+    show_default=True,
+    help="What to do with a file, a row group or a line that cannot be read: stop, or "
+    "leave it out and say so.",
 )
 
 table_options = _stack(
