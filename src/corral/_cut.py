@@ -69,12 +69,14 @@ def find_cut(states: States, table: np.ndarray, book: CodeBook, n_rows: int) -> 
     low, width = 0.0, _find_limit(table, book)
     n_inside, n_wanted = int(states.sizes.sum()), n_rows
     while n_inside > _GATHERED and width > COST_STEP:
-        width = max(width / _N_BINS, COST_STEP)
-        totals = states.reduce(count_costs, table, low, width)
+        # No narrower than a step, so that fewer bins may part the one before.
+        n_bins = int(min(width / COST_STEP, _N_BINS))
+        width /= n_bins
+        totals = states.reduce(count_costs, table, low, width)[:n_bins]
         above = totals[::-1].cumsum()
-        place = _N_BINS - 1 - int(np.searchsorted(above, n_wanted))
+        place = n_bins - 1 - int(np.searchsorted(above, n_wanted))
         n_inside = int(totals[place])
-        n_wanted -= int(above[_N_BINS - 1 - place]) - n_inside
+        n_wanted -= int(above[n_bins - 1 - place]) - n_inside
         low += place * width
     if n_inside > _GATHERED:
         # So many rows cost the very same.
