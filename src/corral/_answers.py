@@ -211,14 +211,17 @@ class FileColumns:
     def append(self, columns: dict[str, np.ndarray]) -> None:
         """Add the answers of the next block."""
         for name, values in columns.items():
-            mode = "ab" if name in self._kinds else "wb"
+            if name not in self._kinds:
+                # Removed first: another model may have mapped it.
+                self._path(name).unlink(missing_ok=True)
             self._kinds[name] = values.dtype
-            with self._path(name).open(mode) as file:
+            with self._path(name).open("ab") as file:
                 values.tofile(file)
 
     def scatter(self, name: str, rows: np.ndarray, values: np.ndarray) -> None:
         """Add a column of zeros with these values in some rows, which are sorted."""
         self._kinds[name] = values.dtype
+        self._path(name).unlink(missing_ok=True)
         with self._path(name).open("wb") as file:
             for start in range(0, self._n_rows, self._ZEROS):
                 stop = min(start + self._ZEROS, self._n_rows)

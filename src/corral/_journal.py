@@ -19,6 +19,12 @@ from corral._atomic import write_atomically
 # The page that tells whose folder it is.
 _PAGE = "checkpoint.json"
 
+# What the last part of an entry is called.
+_LAST = "end"
+
+# What files are called until they are complete.
+_PARTS = ".*.part.*"
+
 # Raised when what entries hold changes.
 _FORMAT = 1
 
@@ -59,7 +65,7 @@ class Journal:
         page = folder / _PAGE
         if page.exists():
             _check_identity(folder, _read_page(page), _complete(identity))
-        elif any(folder.iterdir()):
+        elif any(not each.match(_PARTS) for each in folder.iterdir()):
             raise ValueError(
                 f"checkpoint_dir='{folder}' holds files but no checkpoint. Name an "
                 "empty or a new folder."
@@ -67,6 +73,9 @@ class Journal:
         else:
             with write_atomically(page) as part:
                 part.write_text(_seal(_complete(identity)), encoding="utf-8")
+        # What was being written when a run was ended.
+        for part in folder.glob(_PARTS):
+            part.unlink(missing_ok=True)
         return journal
 
     @classmethod
@@ -83,15 +92,25 @@ class Journal:
     def write(self, name: str, arrays: dict[str, np.ndarray]) -> None:
         """Write an entry, in the place of an older one."""
         with write_atomically(self._path(name)) as part, part.open("wb") as file:
-            np.savez(file, **arrays)  # type: ignore[arg-type]
+            # The last part, without which others may be missing as well.
+            np.savez(file, **arrays, **{_LAST: np.array(0)})  # type: ignore[arg-type]
 
     def read(self, name: str) -> dict[str, np.ndarray]:
         """Return the arrays of an entry, after a check of their sums."""
         path = self._path(name)
         try:
-            with np.load(path, allow_pickle=False) as arrays:
-                return {key: arrays[key] for key in arrays.files}
-        except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile) as error:
+            with zipfile.ZipFile(path) as archive:
+                arrays = {
+                    part.removesuffix(".npy"): _read_array(archive, part)
+                    for part in archive.namelist()
+                }
+            if arrays.pop(_LAST, None) is None:
+                raise ValueError("its last part is missing")
+            return arrays
+        except MemoryError:
+            raise
+        except Exception as error:
+            # Of any kind: a wrong byte may ask for a password or an unknown version.
             reason = str(error).strip().splitlines() or [type(error).__name__]
             raise ValueError(
                 f"The checkpoint '{path}' is damaged: {reason[0].rstrip('.')}. Remove "
@@ -100,6 +119,15 @@ class Journal:
 
     def _path(self, name: str) -> Path:
         return self.folder / f"{name}.npz"
+
+
+def _read_array(archive: zipfile.ZipFile, part: str) -> np.ndarray:
+    with archive.open(part) as file:
+        array = np.lib.format.read_array(file, allow_pickle=False)
+        # The sum is compared at the end only, which a wrong shape may not reach.
+        if file.read(1):
+            raise ValueError(f"'{part}' goes on after its array")
+    return array
 
 
 def _complete(identity: dict[str, Any]) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """Checks at the door: what comes in, and whether its parts agree."""
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import narwhals.stable.v1 as nw
 import numpy as np
@@ -320,11 +320,15 @@ def check_labelled(columns: list[tuple[np.ndarray, np.ndarray]]) -> None:
     """Refuse rows that have no label in any of these columns."""
     silent = np.flatnonzero(np.logical_and.reduce([gone for _, gone in columns]))
     if len(silent):
-        raise ValueError(
-            f"{len(silent)} rows have no label in any partition, the first is row "
-            f"{silent[0]}. Fill their missing cells, drop them, or add a partition in "
-            "which they have a label."
-        )
+        refuse_unlabelled(len(silent), int(silent[0]))
+
+
+def refuse_unlabelled(n_rows: int, first: int) -> NoReturn:
+    """Say that rows have no label in any partition, all of which are given."""
+    raise ValueError(
+        f"{n_rows} rows have no label in any partition, the first is row {first}. Fill "
+        "their missing cells, drop them, or add a partition in which they have a label."
+    )
 
 
 def read_sample_weight(sample_weight, n_samples: int) -> np.ndarray | None:
