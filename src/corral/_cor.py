@@ -57,6 +57,7 @@ from corral._validation import (
     Features,
     count_outliers,
     read_sample_weight,
+    refuse_unlabelled,
 )
 from corral._whole import Outcome, Whole
 from corral._workplace import LocalWorkplace, Workplace
@@ -827,6 +828,11 @@ class COR(
         if not is_source(X):
             block = make_block(*self._read(X, extra_partitions, reset=True))
             return self._cut_rows(block, sample_weight)
+        self._refuse_extras(sample_weight, extra_partitions)
+        return open_blocks(self, X, self._budget)
+
+    @staticmethod
+    def _refuse_extras(sample_weight, extra_partitions) -> None:
         given = {"sample_weight": sample_weight, "extra_partitions": extra_partitions}
         unusable = [name for name, value in given.items() if value is not None]
         if unusable:
@@ -834,7 +840,6 @@ class COR(
                 f"{' and '.join(unusable)} cannot be used with rows that are read "
                 "block by block. Give the rows as an array."
             )
-        return open_blocks(self, X, self._budget)
 
     def _cut_rows(self, block: Block, sample_weight) -> MemoryBlocks:
         """Return rows in memory, as one block unless what is kept of them is large."""
@@ -855,6 +860,11 @@ class COR(
         self._forget()
         n_samples = int(rows.sizes.sum())
         weights = read_sample_weight(sample_weight, n_samples)
+        if weights is not None and self.checkpoint_dir is not None:
+            raise ValueError(
+                f"sample_weight cannot be used with checkpoint_dir="
+                f"'{self.checkpoint_dir}'. Leave one of them out."
+            )
         self._check_numbers(n_samples)
         with use_threads(self.n_jobs) as threads:
             place = self._make_workplace(rows, threads)
@@ -906,16 +916,12 @@ class COR(
             self._doubt_outliers(
                 encoded, columns, tables.all, for_outliers, place.threads
             )
-        if self._has_numbers(place):
+        if encoded.has_numbers:
             self._profile = place.profile(columns, summary, weights)
             self.cluster_centers_ = self._profile.centers
             self.cluster_spreads_ = self._profile.spreads
         for name, values in columns.close().items():
             setattr(self, name, values)
-
-    @staticmethod
-    def _has_numbers(place: Workplace) -> bool:
-        return place.rows.read(0).features.numbers is not None
 
     def _check_numbers(self, n_samples: int) -> None:
         """Refuse numbers that the rows cannot support, before any work."""
@@ -1008,7 +1014,9 @@ class COR(
             partitioner, basis, weights, streams, place.threads
         )
         states = place.encode(partitioner, weights)
-        encoded = EncodedRows(partitioner, states, np.zeros(partitioner.book.n_slots))
+        nothing = np.zeros(partitioner.book.n_slots)
+        has_numbers = basis.source is not None
+        encoded = EncodedRows(partitioner, states, nothing, has_numbers)
         encoded = replace(encoded, rarity=self._price_rarity(encoded))
         logger.info("%d rows have %d codes", encoded.n_samples, encoded.n_codes)
         _warn_unlabelled(encoded)
@@ -1315,8 +1323,13 @@ def _count_as_strange(
 
 
 def _warn_unlabelled(encoded: EncodedRows) -> None:
-    """Warn of rows without any label; only missing cells can bring that about."""
+    """Warn of rows without any label; only missing cells can bring that about.
+
+    Where all labels are given, such rows are refused.
+    """
     n_rows, first = encoded.find_unlabelled()
+    if n_rows and encoded.partitioner.runs is None:
+        refuse_unlabelled(n_rows, first)
     if n_rows:
         warnings.warn(
             f"Too little is known of {n_rows} of {encoded.n_samples} rows: because of "

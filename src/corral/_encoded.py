@@ -26,11 +26,14 @@ class EncodedRows:
     states : States
     rarity : ndarray of shape (n_slots,)
         What each slot costs for being rare, in all clusters.
+    has_numbers : bool
+        Whether rows have any numbers, of which clusters have means.
     """
 
     partitioner: Partitioner
     states: States
     rarity: np.ndarray
+    has_numbers: bool
 
     @property
     def n_samples(self) -> int:

@@ -1,6 +1,5 @@
 """How a fit begins on rows that are not in memory, or goes on after it was ended."""
 
-import hashlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +10,7 @@ from sklearn.base import clone
 from corral._journal import Journal
 from corral._memory import Budget
 from corral._partition_mixin import make_block
-from corral._row_blocks import Block, MemoryBlocks, RowBlocks, SourceBlocks, cut_sizes
+from corral._row_blocks import Block, RowBlocks, SourceBlocks, cut_sizes
 
 if TYPE_CHECKING:
     from corral._cor import COR
@@ -67,12 +66,12 @@ def open_blocks(model: "COR", X: Any, budget: Budget) -> SourceBlocks:
     n_samples = source.shape[0]
     first = source.read(0, min(n_samples, _FIRST_ROWS))
     features, _ = model._read(first, reset=True)
-    block_rows = budget.count_block_rows(_count_bytes(features), model.n_partitions)
+    block_rows = budget.count_block_rows(count_row_bytes(features), model.n_partitions)
     sizes = cut_sizes(n_samples, block_rows)
     return SourceBlocks(source, BlockCheck(model), sizes)
 
 
-def _count_bytes(features: Any) -> int:
+def count_row_bytes(features: Any) -> int:
     """Return the bytes of the numbers of a row."""
     numbers = features.numbers
     if numbers is None:
@@ -100,7 +99,7 @@ def open_journal(model: "COR", rows: RowBlocks) -> tuple[Journal, RowBlocks]:
         for name, value in model.get_params(deep=False).items()
         if name not in _FREE
     }
-    identity = {"parameters": settings, "rows": _describe_rows(rows)}
+    identity = {"parameters": settings, "rows": rows.fingerprint()}
     journal = Journal.open(model.checkpoint_dir, identity)
     if not journal.has("blocks"):
         journal.write("blocks", {"sizes": rows.sizes})
@@ -116,25 +115,3 @@ def _describe(value: Any) -> Any:
         # Its seed is drawn once and noted.
         return "RandomState"
     return repr(value)
-
-
-def _describe_rows(rows: RowBlocks) -> Any:
-    if isinstance(rows, SourceBlocks):
-        return rows.source.fingerprint()
-    assert isinstance(rows, MemoryBlocks)
-    features, columns = rows.whole
-    digest = hashlib.blake2b()
-    for array in [features.numbers, features.missing, *(pair[0] for pair in columns)]:
-        for part in _list_arrays(array):
-            digest.update(np.ascontiguousarray(part).view(np.uint8).data)
-    return {"n_samples": features.n_samples, "blake2b": digest.hexdigest()}
-
-
-def _list_arrays(array: Any) -> list[np.ndarray]:
-    if array is None:
-        return []
-    if sparse.issparse(array):
-        return [array.indptr, array.indices, array.data]
-    if array.dtype == object:
-        return [array.astype(str)]
-    return [array]

@@ -165,14 +165,29 @@ class RoughRows:
         kind = np.min_scalar_type(-max(n_clusters, 1))
         order = np.argsort(members.astype(kind), kind="stable")
         firsts = np.searchsorted(members[order], np.arange(n_clusters + 1))
-        for parts, (first, end) in zip(self._parts, pairwise(firsts), strict=True):
-            n_wanted = _ROUGH_ROWS - sum(map(len, parts))
-            some = order[first : min(end, first + n_wanted)]
+        for k, (first, end) in enumerate(pairwise(firsts)):
+            some = order[first : min(end, first + self._n_wanted(k))]
             rows = np.array(block.X[some], dtype=np.float64)
             if block.missing is not None:
                 rows[block.missing[some]] = np.nan
-            parts.append(rows)
-        return all(sum(map(len, parts)) == _ROUGH_ROWS for parts in self._parts)
+            self._parts[k].append(rows)
+        return self.is_enough
+
+    def extend(self, other: "RoughRows") -> bool:
+        """Add the rows of blocks that come later; return whether there are enough."""
+        self.n_features, self.is_sparse = other.n_features, other.is_sparse
+        for k, parts in enumerate(self._parts):
+            parts.append(other.of_cluster(k)[: self._n_wanted(k)])
+        return self.is_enough
+
+    @property
+    def is_enough(self) -> bool:
+        """Whether no more rows are wanted."""
+        clusters = range(len(self._parts))
+        return self.is_sparse or not any(self._n_wanted(k) for k in clusters)
+
+    def _n_wanted(self, k: int) -> int:
+        return _ROUGH_ROWS - sum(map(len, self._parts[k]))
 
     def of_cluster(self, k: int) -> np.ndarray:
         """Return the rows of a cluster, cells that are not known NaN."""

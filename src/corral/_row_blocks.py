@@ -1,9 +1,11 @@
 """All rows of a fit in blocks: of an array in memory, or of a source that is read."""
 
+import hashlib
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+from scipy import sparse
 
 from corral._validation import Features
 
@@ -44,6 +46,9 @@ class RowBlocks(Protocol):
     def cut(self, sizes: np.ndarray) -> "RowBlocks":
         """Return the same rows in blocks of these sizes."""
 
+    def fingerprint(self) -> dict[str, Any]:
+        """Return what tells these rows from others, JSON-ready."""
+
 
 class MemoryBlocks:
     """Rows in memory: :class:`RowBlocks`.
@@ -67,6 +72,16 @@ class MemoryBlocks:
     def cut(self, sizes: np.ndarray) -> "MemoryBlocks":
         """Return the same rows in blocks of these sizes."""
         return MemoryBlocks(self.whole, sizes)
+
+    def fingerprint(self) -> dict[str, Any]:
+        """Return what tells these rows from others."""
+        features, columns = self.whole
+        arrays = [features.numbers, features.missing, *(pair[0] for pair in columns)]
+        digest = hashlib.blake2b()
+        for array in arrays:
+            for part in _list_arrays(array):
+                digest.update(np.ascontiguousarray(part).view(np.uint8).data)
+        return {"n_samples": features.n_samples, "blake2b": digest.hexdigest()}
 
     def read(self, index: int) -> Block:
         """Return a block: views of the arrays."""
@@ -106,6 +121,10 @@ class SourceBlocks:
         self._check = check
         self._ends = np.cumsum(sizes)
 
+    def fingerprint(self) -> dict[str, Any]:
+        """Return what tells these rows from others."""
+        return self.source.fingerprint()
+
     def cut(self, sizes: np.ndarray) -> "SourceBlocks":
         """Return the same rows in blocks of these sizes."""
         return SourceBlocks(self.source, self._check, sizes)
@@ -127,3 +146,12 @@ def cut_sizes(n_rows: int, block_rows: int) -> np.ndarray:
     """Return the sizes of blocks, all but the last of which have ``block_rows``."""
     ends = np.minimum(np.arange(block_rows, n_rows + block_rows, block_rows), n_rows)
     return np.diff(ends, prepend=0)
+
+
+def _list_arrays(array: Any) -> list[np.ndarray]:
+    """Return the plain arrays that an array is made of."""
+    if array is None:
+        return []
+    if sparse.issparse(array):
+        return [array.indptr, array.indices, array.data]
+    return [array.astype(str)] if array.dtype == object else [array]

@@ -11,6 +11,7 @@ from corral.cli._options import (
     MODEL,
     format_option,
     json_option,
+    memory_option,
     progress_option,
 )
 
@@ -48,6 +49,7 @@ Examples:
     help="Largest number of features that are named.",
 )
 @format_option
+@memory_option
 @json_option
 @progress_option
 def explain(
@@ -57,6 +59,7 @@ def explain(
     ids: tuple[str, ...],
     n_features: int,
     form: str | None,
+    memory_limit: str | None,
     as_json: bool,
     show: bool | None,
 ) -> None:
@@ -72,11 +75,13 @@ def explain(
         raise click.UsageError("Say which rows to explain: --row or --id.")
     with progress(show) as bar:
         bar.stage("starting")
+        from corral.cli._job import open_for
         from corral.cli._reasons import explain_rows, in_words
         from corral.cli._work import load_model, read
 
         fitted = load_model(model)
-        table = read(data, form, bar)
+        opened = open_for(fitted, data, form, memory_limit, bar)
+        table = read(data, form, bar) if opened is None else opened[0]
         bar.stage("explaining")
         reasons = explain_rows(fitted, table, rows, ids, n_features)
 

@@ -3,17 +3,28 @@
 import json
 import math
 import os
+import shutil
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import click
 
 # What ``corral.tables.write_rows`` writes.
 _LABEL_SUFFIXES = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet", ".pq")
+
+# Those that a folder is read for.
+_DATA_SUFFIXES = (".parquet", ".pq")
+
+# Labels for standard output that are held in memory; more go to a temporary file.
+_HELD_BYTES = 2**26
+
+# Columns by name.
+Columns = Mapping[str, Sequence]
 
 
 def make_folder(folder: Path) -> None:
@@ -55,6 +66,7 @@ def check_outputs(
         if path is None:
             continue
         _check_place(option, path)
+        _check_apart(option, path, inputs)
         other = taken.setdefault(path.resolve(), option)
         if other is not option:
             raise ValueError(
@@ -101,6 +113,38 @@ def _check_place(option: str, path: Path) -> None:
         )
 
 
+def _check_apart(option: str, path: Path, inputs: Sequence[str | Path]) -> None:
+    """Refuse a file that a folder of data would hold from then on."""
+    if path.suffix.lower() not in _DATA_SUFFIXES:
+        return
+    for each in map(Path, inputs):
+        if each.is_dir() and each.resolve() in path.resolve().parents:
+            raise ValueError(
+                f"{option} '{path}' is in the folder '{each}', and would be read as "
+                "data of it from then on. Name a file elsewhere."
+            )
+
+
+def check_checkpoint(folder: Path | None) -> None:
+    """Refuse a folder for checkpoints that cannot be used, before the rows are read.
+
+    Parameters
+    ----------
+    folder : Path or None
+    """
+    if folder is None or not folder.exists():
+        return
+    if not folder.is_dir():
+        raise ValueError(
+            f"--checkpoint-dir '{folder}' is a file. Name a folder, which may be new."
+        )
+    if any(folder.iterdir()) and not (folder / "checkpoint.json").is_file():
+        raise ValueError(
+            f"--checkpoint-dir '{folder}' holds files but no checkpoint. Name an empty "
+            "or a new folder."
+        )
+
+
 @contextmanager
 def named(path: Path) -> Iterator[None]:
     """Name the file in an error of writing it, such as that of a full disk.
@@ -132,18 +176,144 @@ def write_text(path: Path, text: str) -> None:
         part.write_text(text, encoding="utf-8", newline="")
 
 
-def write_labels(path: Path, columns: Mapping[str, Sequence]) -> None:
+def write_labels(path: Path, columns: Columns | Iterable[Columns]) -> None:
     """Write the labels file, complete or not at all.
 
     Parameters
     ----------
     path : Path
-    columns : mapping of str to sequence
+    columns : mapping of str to sequence, or iterable of such mappings
+        All rows, or blocks of them.
     """
     from corral.tables import write_rows
 
     with named(path):
         write_rows(path, columns)
+
+
+class HeldLabels:
+    """Labels for standard output, held until all of them are there.
+
+    Parameters
+    ----------
+    blocks : iterable of mappings of str to sequence
+        Blocks of rows.
+    as_json : bool
+        Whether they become part of a JSON document, and not lines of CSV.
+    """
+
+    def __init__(self, blocks: Iterable[Columns], *, as_json: bool) -> None:
+        self._parts: dict[str, TextIO] = {}
+        if as_json:
+            self._hold_columns(blocks)
+        else:
+            self._hold_lines(blocks)
+
+    def _hold_lines(self, blocks: Iterable[Columns]) -> None:
+        from corral.tables import write_csv
+
+        self._parts["lines"] = _make_room()
+        write_csv(self._parts["lines"], blocks)
+
+    def _hold_columns(self, blocks: Iterable[Columns]) -> None:
+        """Hold each column as the lines of a JSON list."""
+        for block in blocks:
+            for name, values in block.items():
+                start = ",\n      " if name in self._parts else "      "
+                text = json.dumps(
+                    _finite([*values]),
+                    ensure_ascii=False,
+                    separators=(",\n      ", ": "),
+                )
+                file = self._parts.setdefault(name, _make_room())
+                file.write(start + text[1:-1])
+
+    def print_lines(self) -> None:
+        """Write the lines of CSV to standard output."""
+        _check_stdout()
+        _copy(self._parts["lines"])
+        # A reader that has gone is noticed here, not when Python ends.
+        sys.stdout.flush()
+
+    def print_json(self, facts: Mapping[str, Any]) -> None:
+        """Write a result to standard output as JSON, the labels as its last part.
+
+        Parameters
+        ----------
+        facts : mapping
+            As of :func:`print_json`.
+        """
+        _check_stdout()
+        head = json.dumps(_finite({**facts}), indent=2, ensure_ascii=False)
+        sys.stdout.write(f'{head[:-2]},\n  "labels": {{')
+        for number, (name, file) in enumerate(self._parts.items()):
+            key = json.dumps(name, ensure_ascii=False)
+            sys.stdout.write(f"{',' * bool(number)}\n    {key}: [\n")
+            _copy(file)
+            sys.stdout.write("\n    ]")
+        sys.stdout.write("\n  }\n}\n")
+        sys.stdout.flush()
+
+
+def _make_room() -> Any:
+    return tempfile.SpooledTemporaryFile(
+        _HELD_BYTES, "w+", encoding="utf-8", newline="", prefix="corral-"
+    )
+
+
+def _copy(file: TextIO) -> None:
+    file.seek(0)
+    shutil.copyfileobj(file, sys.stdout)
+
+
+def keep_labels(
+    blocks: Iterable[Columns], path: Path | None, *, as_json: bool
+) -> HeldLabels | None:
+    """Write labels to a file, or hold them for standard output.
+
+    Parameters
+    ----------
+    blocks : iterable of mappings of str to sequence
+    path : Path or None
+    as_json : bool
+        How they are held.
+
+    Returns
+    -------
+    held : HeldLabels or None
+        None if they are in the file.
+    """
+    if path is None:
+        return HeldLabels(blocks, as_json=as_json)
+    write_labels(path, blocks)
+    return None
+
+
+def print_result(
+    facts: dict[str, Any],
+    held: HeldLabels | None,
+    in_words: Callable[[dict[str, Any]], str],
+    as_json: bool,
+) -> None:
+    """Write a summary, and the labels that are in no file.
+
+    Parameters
+    ----------
+    facts : dict
+    held : HeldLabels or None
+    in_words : callable
+        Makes a text of the facts.
+    as_json : bool
+        Whether all of it is one JSON document on standard output.
+    """
+    if as_json and held is None:
+        print_json(facts)
+    elif as_json and held is not None:
+        held.print_json(facts)
+    else:
+        click.echo(in_words(facts), err=held is not None)
+        if held is not None:
+            held.print_lines()
 
 
 def print_rows(columns: Mapping[str, Sequence]) -> None:

@@ -154,14 +154,14 @@ def find_missing(encoder: Any, table: Any) -> Missing:
     missing : Missing
     """
     is_missing = spot_missing(encoder.transform(table))
-    if is_missing is None or not is_missing.any():
+    if not is_missing.any():
         return Missing({}, {})
     counts = dict(zip(encoder.feature_names_out_, is_missing.sum(axis=0), strict=True))
     found = {name: int(count) for name, count in counts.items() if count}
     return Missing(found, {"known_share": share_known(is_missing).tolist()})
 
 
-def spot_missing(X: Any) -> np.ndarray | None:
+def spot_missing(X: Any) -> np.ndarray:
     """Return which cells are missing.
 
     Parameters
@@ -171,11 +171,11 @@ def spot_missing(X: Any) -> np.ndarray | None:
 
     Returns
     -------
-    is_missing : ndarray of shape (n_samples, n_features) or None
-        None for sparse rows, which have no missing cells.
+    is_missing : ndarray of shape (n_samples, n_features)
+        Of sparse rows, which have no missing cells, one column for all.
     """
     if issparse(X):
-        return None
+        return np.zeros((X.shape[0], 1), dtype=bool)
     if isinstance(X, np.ndarray):
         return np.isnan(X)
     nulls = [column.is_null(nan_is_null=True) for column in X.itercolumns()]

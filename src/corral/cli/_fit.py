@@ -5,24 +5,26 @@ from typing import Any
 
 import click
 
-from corral.cli._bar import progress
+from corral.cli._bar import Bar, progress
 from corral.cli._call import command_line
 from corral.cli._config import config_option
 from corral.cli._files import (
+    check_checkpoint,
     check_extras,
     check_outputs,
+    keep_labels,
     named,
-    print_json,
-    print_rows,
-    write_labels,
+    print_result,
     write_text,
 )
-from corral.cli._methods import MethodName, make_method
+from corral.cli._methods import MethodName
 from corral.cli._options import (
     INPUT,
     OUTPUT,
+    error_option,
     json_option,
     labels_option,
+    memory_option,
     method_options,
     method_settings,
     progress_option,
@@ -43,6 +45,8 @@ Examples:
   corral fit words.npz --tfidf --n-clusters 10 --labels labels.parquet
   corral fit data.csv --method lof --n-outliers 20
   corral fit data.csv --config corral.toml --seed 1
+  corral fit big.parquet --dry-run
+  corral fit folder/ --memory-limit 2GB --checkpoint-dir notes --labels labels.parquet
   zcat data.csv.gz | corral fit - --n-clusters 5 > labels.csv
 """
 )
@@ -61,6 +65,21 @@ Examples:
 @click.option(
     "--model", type=OUTPUT, help="File for the model, which predicts and explains."
 )
+@memory_option
+@click.option(
+    "--checkpoint-dir",
+    type=click.Path(path_type=Path),
+    metavar="FOLDER",
+    help="Folder in which the fit notes what it has done, block by block. If it is "
+    "ended, the same command goes on from there.",
+)
+@error_option
+@click.option(
+    "--dry-run",
+    is_flag=True,
+    help="Say how the table would be read and fitted, and about how long and with how "
+    "much memory. Reads a sample and writes nothing.",
+)
 @config_option()
 @json_option
 @progress_option
@@ -72,6 +91,10 @@ def fit(
     labels: Path | None,
     report: Path | None,
     model: Path | None,
+    memory_limit: str | None,
+    checkpoint_dir: Path | None,
+    on_error: str,
+    dry_run: bool,
     as_json: bool,
     show: bool | None,
     form: str | None,
@@ -82,6 +105,10 @@ def fit(
     DATA is a table: CSV, TSV, Parquet, Arrow, NPY, NPZ, ARFF or Matrix Market, packed
     by gzip or zstd or not; "-" is standard input. Numbers, dates and booleans are
     used as numbers, and columns of categories join as partitions of their own.
+
+    A table that needs more memory than --memory-limit is read block by block, and so is
+    a folder of Parquet files; that is for the method cor and for Parquet, CSV, TSV and
+    NPY. Labels are the same.
 
     Without --n-clusters, the method cor chooses the number of clusters, and without
     --n-outliers or --contamination that of outliers. The summary says why, and which
@@ -94,36 +121,53 @@ def fit(
     """
     outputs = {"labels": labels, "report": report, "model": model}
     check_outputs({f"--{name}": path for name, path in outputs.items()}, [data])
+    check_checkpoint(checkpoint_dir)
     check_extras(report=report is not None, model=model is not None)
     settings = method_settings(ctx, options)
     with progress(show) as bar:
         bar.stage("starting")
-        from corral.cli._work import fit_table, make_page, read
+        from corral.cli._job import plan_job, run_job
 
-        estimator = make_method(method, settings, tfidf=options["tfidf"])
-        table = read(data, form, bar)
-        fitted = fit_table(table, estimator, table_settings(options), bar)
-        page = make_page(fitted, data, command_line(ctx), bar) if report else ""
-        # All is known before the first file is written.
-        bar.stage("writing")
-        if model is not None:
-            from corral import persist
+        job = plan_job(
+            data,
+            form,
+            method,
+            settings,
+            table_settings(options),
+            memory_limit=memory_limit,
+            checkpoint_dir=checkpoint_dir,
+            on_error=on_error,
+        )
+        if dry_run:
+            from corral.cli._dry_run import print_rehearsal, rehearse
 
-            with named(model):
-                persist.save(fitted.model, model)
-        if labels is not None:
-            write_labels(labels, fitted.columns)
-        if report is not None:
-            write_text(report, page)
+            rehearsal = rehearse(job, bar)
+        else:
+            fitted = run_job(job, bar)
+            page = _make_page(fitted, data, command_line(ctx), bar) if report else ""
+            # All is known before the first file is written.
+            held = keep_labels(fitted.blocks(), labels, as_json=as_json)
+            bar.stage("writing")
+            if model is not None:
+                from corral import persist
 
-    files = {name: str(path) for name, path in outputs.items() if path}
-    facts = {"method": method, "seed": options["seed"], **fitted.facts, "files": files}
-    if as_json:
-        print_json(facts if labels else facts | {"labels": fitted.columns})
+                with named(model):
+                    persist.save(fitted.model, model)
+            if report is not None:
+                write_text(report, page)
+
+    head = {"method": method, "seed": options["seed"]}
+    if dry_run:
+        print_rehearsal(head | rehearsal, as_json=as_json)
         return
-    click.echo(fit_words(facts), err=labels is None)
-    if labels is None:
-        print_rows(fitted.columns)
+    files = {name: str(path) for name, path in outputs.items() if path}
+    print_result({**head, **fitted.facts, "files": files}, held, fit_words, as_json)
+
+
+def _make_page(fitted: Any, data: str, command: str, bar: Bar) -> str:
+    from corral.cli._work import make_page
+
+    return make_page(fitted.sample(), data, command, bar)
 
 
 def fit_words(facts: dict[str, Any]) -> str:

@@ -1,17 +1,19 @@
 """``corral predict``: labels of new rows, by a saved model."""
 
 from pathlib import Path
+from typing import Any
 
 import click
 
 from corral.cli._bar import progress
-from corral.cli._files import check_outputs, print_json, print_rows, write_labels
+from corral.cli._files import check_outputs, keep_labels, print_result
 from corral.cli._options import (
     INPUT,
     MODEL,
     format_option,
     json_option,
     labels_option,
+    memory_option,
     progress_option,
 )
 from corral.cli._text import fact
@@ -28,6 +30,7 @@ Examples:
 @click.argument("data", type=INPUT)
 @format_option
 @labels_option
+@memory_option
 @json_option
 @progress_option
 def predict(
@@ -35,13 +38,16 @@ def predict(
     data: str,
     form: str | None,
     labels: Path | None,
+    memory_limit: str | None,
     as_json: bool,
     show: bool | None,
 ) -> None:
     """Label new rows by a saved model.
 
     MODEL is a file that "corral fit --model" wrote, and DATA a table with the columns
-    of the fit; "-" is standard input. Each row is answered by itself.
+    of the fit; "-" is standard input. Each row is answered by itself. A table that
+    needs more memory than --memory-limit is read block by block, and so is a folder of
+    Parquet files.
 
     Without --labels, the labels go to standard output and the summary to standard
     error. Label -1 is an outlier.
@@ -49,20 +55,18 @@ def predict(
     check_outputs({"--labels": labels}, [model, data])
     with progress(show) as bar:
         bar.stage("starting")
-        from corral.cli._findings import label_words, table_words
-        from corral.cli._work import judge_file
+        from corral.cli._job import judge_any
 
-        judged = judge_file(model, data, form, bar)
-        if labels is not None:
-            write_labels(labels, judged.columns)
+        judged = judge_any(model, data, form, memory_limit, bar)
+        held = keep_labels(judged.blocks(), labels, as_json=as_json)
 
     files = {"labels": str(labels)} if labels else {}
-    facts = judged.facts | {"files": files}
-    if as_json:
-        print_json(facts if labels else facts | {"labels": judged.columns})
-        return
+    print_result(judged.facts | {"files": files}, held, _in_words, as_json)
+
+
+def _in_words(facts: dict[str, Any]) -> str:
+    from corral.cli._findings import label_words, table_words
+
     lines = [*table_words(facts), *label_words(facts)]
-    lines += [fact(name, path) for name, path in files.items()]
-    click.echo("\n".join(lines), err=labels is None)
-    if labels is None:
-        print_rows(judged.columns)
+    lines += [fact(name, path) for name, path in facts["files"].items()]
+    return "\n".join(lines)

@@ -5,11 +5,16 @@ from typing import Any
 
 import narwhals.stable.v1 as nw
 import numpy as np
+from scipy import sparse
 
+from corral._blocks import cut_rows
 from corral._decision import find_cut
 from corral._detector import unwrap
 from corral.cli._errors import near_names
 from corral.cli._text import one_line
+from corral.tables._arrow import need_arrow
+from corral.tables._pieces import HeldRows, is_source
+from corral.tables._rows import read_rows
 
 _NUMBERS = (
     "score",
@@ -24,6 +29,11 @@ _NUMBERS = (
 # Differences that are told; smaller ones would be shown as 0.0.
 _LEAST = 0.05
 
+# Rows that are searched for a name at once, and rows among whose names a near one is
+# sought.
+_BLOCK_ROWS = 2**17
+_FEW_ROWS = 2000
+
 
 def explain_rows(
     model: Any, table: Any, rows: Sequence[int], ids: Sequence[str], n_features: int
@@ -34,7 +44,7 @@ def explain_rows(
     ----------
     model : TableModel
         Fitted.
-    table : pyarrow.Table, csr_array or ndarray
+    table : pyarrow.Table, csr_array, ndarray or source
     rows : sequence of int
         Row numbers.
     ids : sequence of str
@@ -46,20 +56,26 @@ def explain_rows(
     reasons : list of dict
         JSON-ready.
     """
-    names = model.encoder_.ids(table)
-    chosen = _choose(names, rows, ids)
-    part = table.take(chosen) if hasattr(table, "column_names") else table[chosen]
+    source = table if is_source(table) else HeldRows(table)
+    n_rows = source.shape[0]
+    chosen = _choose(model.encoder_, table, n_rows, rows, ids)
+    # In the order of the data, against which some sources cannot be read.
+    found = {
+        row: (source.read(row, row + 1), model.encoder_.ids(table, row, row + 1)[0])
+        for row in sorted(chosen)
+    }
+    part = _stack([found[row][0] for row in chosen])
     explained = nw.from_native(model.explain(part, n_features=n_features))
     core = unwrap(model.estimator_)
     return [
         {
             "row": row,
-            "id": names[row],
+            "id": found[row][1],
             "cut": find_cut(core),
             "n_partitions": getattr(core, "n_partitions_", None),
             # Methods without partitions have a score and no costs.
             **{name: reason[name] for name in _NUMBERS if name in reason},
-            "label": _label_of(model, row, len(names), reason),
+            "label": _label_of(model, row, n_rows, reason),
             "features": _features(reason, n_features, model.encoder_, part, place),
         }
         for place, (row, reason) in enumerate(
@@ -76,22 +92,51 @@ def _label_of(model: Any, row: int, n_rows: int, reason: dict[str, Any]) -> int:
     return int(model.labels_[row]) if is_of_fit else reason["label"]
 
 
-def _choose(names: list[str], rows: Sequence[int], ids: Sequence[str]) -> list[int]:
+def _choose(
+    encoder: Any, table: Any, n_rows: int, rows: Sequence[int], ids: Sequence[str]
+) -> list[int]:
     """Return row numbers, each once."""
-    wrong = [row for row in rows if row >= len(names)]
+    wrong = [row for row in rows if row >= n_rows]
     if wrong:
         raise ValueError(
-            f"--row {wrong[0]} is not there: the data has {len(names):,} rows, from 0 "
-            f"to {len(names) - 1}."
+            f"--row {wrong[0]} is not there: the data has {n_rows:,} rows, from 0 "
+            f"to {n_rows - 1}."
         )
     chosen = list(rows)
+    places = _find_names(encoder, table, n_rows, ids)
     for name in ids:
-        found = [row for row, each in enumerate(names) if each == name]
-        if not found:
-            hint = near_names(name, names)
+        if not places[name]:
+            # Of many rows, the names that are near are not looked for.
+            known = encoder.ids(table) if n_rows <= _FEW_ROWS else []
+            hint = near_names(name, known) if known else ""
             raise ValueError(f"--id {name!r} is not there. {hint}".rstrip())
-        chosen += found
+        chosen += places[name]
     return list(dict.fromkeys(chosen))
+
+
+def _find_names(
+    encoder: Any, table: Any, n_rows: int, names: Sequence[str]
+) -> dict[str, list[int]]:
+    """Return the rows that have each of these names."""
+    found: dict[str, list[int]] = {name: [] for name in names}
+    if not found:
+        return {}
+    for rows in cut_rows(n_rows, _BLOCK_ROWS):
+        ids = encoder.ids(table, rows.start, rows.stop)
+        for row, name in enumerate(ids, start=rows.start):
+            if name in found:
+                found[name].append(row)
+    return found
+
+
+def _stack(blocks: list[Any]) -> Any:
+    """Return rows one below the other."""
+    parts = [read_rows(block) for block in blocks]
+    if sparse.issparse(parts[0]):
+        return sparse.csr_array(sparse.vstack(parts))
+    if isinstance(parts[0], np.ndarray):
+        return np.concatenate(parts)
+    return need_arrow().concat_tables(parts)
 
 
 def _features(

@@ -42,6 +42,14 @@ class Judged(NamedTuple):
     facts: dict[str, Any]
     is_training: bool = True
 
+    def blocks(self) -> list[dict[str, Any]]:
+        """Return the columns of the labels file in blocks of rows, here in one."""
+        return [self.columns]
+
+    def sample(self) -> "Judged":
+        """Return what a report can hold: here all rows."""
+        return self
+
     def write_python(self, source: str) -> str:
         """Return the lines of Python that make the model from a file."""
         estimator = self.model.estimator
@@ -161,8 +169,23 @@ def judge_file(path: Path, source: str, form: str | None, bar: Bar) -> Judged:
     judged : Judged
     """
     bar.stage(f"loading {path}")
-    model = load_model(path)
-    table = read(source, form, bar)
+    return judge_table(load_model(path), read(source, form, bar), bar)
+
+
+def judge_table(model: TableModel, table: Any, bar: Bar) -> Judged:
+    """Label the rows of a table.
+
+    Parameters
+    ----------
+    model : TableModel
+        Fitted.
+    table : pyarrow.Table, csr_array or ndarray
+    bar : Bar
+
+    Returns
+    -------
+    judged : Judged
+    """
     bar.stage("labelling rows")
     ids = model.encoder_.ids(table)
     missing = find_missing(model.encoder_, table)

@@ -1,0 +1,321 @@
+"""Fits and answers of tables that are read block by block."""
+
+import time
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from corral._answers import FileColumns
+from corral._blocks import cut_rows
+from corral._journal import Journal
+from corral._progress import LABELLING, watch
+from corral.cli._bar import Bar
+from corral.cli._findings import (
+    Missing,
+    Tally,
+    confidence_columns,
+    describe_choice,
+    describe_table,
+    fitted_columns,
+    new_columns,
+    share_known,
+    spot_missing,
+)
+from corral.cli._plan import Plan
+from corral.sources import open_source
+from corral.tables import TableModel
+
+# Rows that are written at once. As Python's own values, they take some 100 MB.
+_BLOCK_ROWS = 2**17
+
+_READING = "reading rows"
+_WRITING = "writing labels"
+
+
+class WatchedSource:
+    """A source that shows how far each pass over its rows is.
+
+    Parameters
+    ----------
+    source : Source
+    bar : Bar
+    """
+
+    def __init__(self, source: Any, bar: Bar) -> None:
+        self._source = source
+        self._bar = bar
+        self._stage: str | None = _READING
+        self.shape = source.shape
+        self.names = source.names
+
+    @property
+    def borders(self) -> list[int]:
+        return self._source.borders
+
+    @property
+    def skipped(self) -> list[str]:
+        return self._source.skipped
+
+    def read(self, start: int, stop: int) -> Any:
+        """Return rows."""
+        rows = self._source.read(start, stop)
+        if self._stage is not None:
+            self._bar.tick(self._stage, stop, self.shape[0])
+        return rows
+
+    def enter(self, stage: str) -> None:
+        """Say what the next passes are for."""
+        self._stage = stage
+
+    def heed(self, stage: str, done: int, total: int) -> None:
+        """Be quiet while a fit says itself how far the rows are."""
+        is_told = stage == LABELLING and done < total
+        self._stage = None if is_told else _READING
+
+    def fingerprint(self) -> dict[str, Any]:
+        """Return what tells these rows from others."""
+        return self._source.fingerprint()
+
+    def __repr__(self) -> str:
+        return repr(self._source)
+
+
+class _Held:
+    """A few rows of a source, read once, when they are first asked for."""
+
+    def __init__(self, source: Any, rows: slice) -> None:
+        self._source = source
+        self._rows = rows
+        self.shape = source.shape
+        self.fingerprint = source.fingerprint
+
+    @cached_property
+    def block(self) -> Any:
+        """The rows as the source gives them."""
+        return self._source.read(self._rows.start, self._rows.stop)
+
+    def read(self, start: int, stop: int) -> Any:
+        """Return the rows, or as many of them as are asked for."""
+        first = self._rows.start
+        return self.block[start - first : stop - first]
+
+
+class BlockJudged:
+    """A fitted model, and what it says of a table that is not held in memory.
+
+    Parameters
+    ----------
+    model : TableModel
+    source : WatchedSource
+    make_blocks : callable
+        Returns an iterator over the columns of the labels file, in blocks of rows.
+    facts : dict
+        Of the summary, but for the labels.
+    """
+
+    def __init__(
+        self,
+        model: TableModel,
+        source: WatchedSource,
+        make_blocks: Callable[[], Iterator[dict[str, Any]]],
+        facts: dict[str, Any],
+    ) -> None:
+        self.model = model
+        self.source = source
+        self._make_blocks = make_blocks
+        self._facts = facts
+        self._tally: Tally | None = None
+
+    def blocks(self) -> Iterator[dict[str, Any]]:
+        """Yield the columns of the labels file, in blocks of rows."""
+        self._tally = Tally(self.model)
+        for columns in self._make_blocks():
+            self._tally.add(columns)
+            yield columns
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What the summary says; known when all blocks were asked for."""
+        assert self._tally is not None
+        return self._facts | self._tally.describe()
+
+
+def open_rows(
+    data: str,
+    form: str | None,
+    plan: Plan,
+    wanted: Callable[[str], bool],
+    on_error: str,
+    bar: Bar,
+) -> WatchedSource:
+    """Open a table that is read block by block.
+
+    Parameters
+    ----------
+    data : str
+        Path.
+    form : str or None
+    plan : Plan
+    wanted : callable
+        Tells whether a column may be used, by its name.
+    on_error : {"raise", "skip"}
+    bar : Bar
+
+    Returns
+    -------
+    source : WatchedSource
+    """
+    bar.stage(f"opening {data}")
+    names = plan.size.names or []
+    some = [name for name in names if wanted(name)]
+    columns = some if 0 < len(some) < len(names) else None
+    source = open_source(data, columns=columns, format=form, on_error=on_error)
+    return WatchedSource(source, bar)
+
+
+def fit_source(
+    source: WatchedSource,
+    estimator: Any,
+    settings: dict[str, Any],
+    plan: Plan,
+) -> BlockJudged:
+    """Fit an estimator to a table that is not held in memory.
+
+    Parameters
+    ----------
+    source : WatchedSource
+    estimator : COR or CORDetector
+        Not fitted.
+    settings : dict of str to object
+        Of ``TableModel``.
+    plan : Plan
+
+    Returns
+    -------
+    judged : BlockJudged
+    """
+    start = time.perf_counter()
+    with watch(source.heed):
+        model = TableModel(estimator, **settings).fit(source)
+    seconds = time.perf_counter() - start
+    encoder = model.encoder_
+    missing = Missing(_order_missing(encoder), {})
+    facts = {
+        **_describe_source(source, plan),
+        **describe_table(encoder, source.shape[0], missing),
+        "seconds": round(seconds, 3),
+        **describe_choice(model),
+    }
+    return BlockJudged(model, source, lambda: _fitted_blocks(model, source), facts)
+
+
+def _describe_source(source: WatchedSource, plan: Plan) -> dict[str, Any]:
+    facts: dict[str, Any] = {"by_blocks": plan.why}
+    return facts | {"skipped": source.skipped} if source.skipped else facts
+
+
+def _order_missing(encoder: Any) -> dict[str, int]:
+    """Return the missing cells of columns, in the order of the features."""
+    found, names = encoder.n_missing_, encoder.feature_names_out_
+    return {name: found[name] for name in names if name in found}
+
+
+def _fitted_blocks(
+    model: TableModel, source: WatchedSource
+) -> Iterator[dict[str, Any]]:
+    source.enter(_WRITING)
+    encoder = model.encoder_
+    for rows in cut_rows(source.shape[0], _BLOCK_ROWS):
+        held = _Held(source, rows)
+        ids = encoder.ids(held, rows.start, rows.stop)
+        missing = Missing({}, {})
+        if encoder.n_missing_:
+            X = encoder.transform(held).read(rows.start, rows.stop)
+            shares = share_known(spot_missing(X))
+            missing = Missing({}, {"known_share": shares.tolist()})
+        columns = fitted_columns(model, ids, missing, rows)
+        yield columns | confidence_columns(model, rows)
+
+
+def judge_source(model: TableModel, source: WatchedSource, plan: Plan) -> BlockJudged:
+    """Label the rows of a table that is not held in memory.
+
+    Parameters
+    ----------
+    model : TableModel
+        Fitted.
+    source : WatchedSource
+    plan : Plan
+
+    Returns
+    -------
+    judged : BlockJudged
+    """
+    source.enter(LABELLING)
+    answers = _Answers(model, source)
+    missing = Missing(answers.n_missing, {})
+    facts = {
+        **_describe_source(source, plan),
+        **describe_table(model.encoder_, source.shape[0], missing),
+    }
+    return BlockJudged(model, source, answers.blocks, facts)
+
+
+class _Answers:
+    """What a model says of new rows, kept in temporary files.
+
+    Whether the rows are those of the fit, and whether any cell is missing, is known
+    only when all of them were seen; then they are written.
+    """
+
+    def __init__(self, model: TableModel, source: WatchedSource) -> None:
+        self._model = model
+        self._source = source
+        # Removed with this object.
+        self._journal = Journal.temporary()
+        n_rows = source.shape[0]
+        self._kept = FileColumns(self._journal.folder, n_rows)
+        self._names: list[str] = []
+        n_missing = np.zeros(len(model.encoder_.feature_names_out_), dtype=int)
+        self._is_training = n_rows == len(model.labels_)
+        for rows in cut_rows(n_rows, _BLOCK_ROWS):
+            n_missing += self._answer(rows)
+        counts = zip(model.encoder_.feature_names_out_, n_missing.tolist(), strict=True)
+        self.n_missing = {name: n for name, n in counts if n}
+
+    def _answer(self, rows: slice) -> np.ndarray:
+        """Label some rows, and return how many cells of each column are missing."""
+        held, encoder = _Held(self._source, rows), self._model.encoder_
+        # Encoded first: what cannot be used is told by the number of its row.
+        is_missing = spot_missing(encoder.transform(held).read(rows.start, rows.stop))
+        found = new_columns(self._model, held.block, [], Missing({}, {}))
+        del found["id"]
+        self._names = [*found]
+        columns = {name: np.asarray(values) for name, values in found.items()}
+        if self._is_training:
+            fitted = self._model.outlier_scores_[rows]
+            self._is_training = np.allclose(columns["outlier_score"], fitted)
+        self._kept.append(columns | {"known_share": share_known(is_missing)})
+        return is_missing.sum(axis=0)
+
+    def blocks(self) -> Iterator[dict[str, Any]]:
+        """Yield the columns of the labels file, in blocks of rows."""
+        self._source.enter(_WRITING)
+        encoder = self._model.encoder_
+        for rows in cut_rows(self._source.shape[0], _BLOCK_ROWS):
+            ids = encoder.ids(_Held(self._source, rows), rows.start, rows.stop)
+            shares = {}
+            if self.n_missing:
+                shares = {"known_share": self._read("known_share", rows)}
+            missing = Missing({}, shares)
+            if self._is_training:
+                # Rows that tie at the cut are labelled as in the fit.
+                yield fitted_columns(self._model, ids, missing, rows)
+            else:
+                answers = {name: self._read(name, rows) for name in self._names}
+                yield {"id": ids, **answers, **missing.columns}
+
+    def _read(self, name: str, rows: slice) -> list:
+        return self._kept.read(name, rows.start, rows.stop).tolist()

@@ -1,0 +1,131 @@
+"""The rows of a fit as tasks: each reads its own block, where it is worked on."""
+
+from typing import Any
+
+import numpy as np
+
+from corral._row_blocks import Block, cut_sizes
+from corral.dask._errors import need_dask
+
+
+class DaskRows:
+    """Rows that are read by tasks: a :class:`~corral._row_blocks.RowBlocks`.
+
+    Parameters
+    ----------
+    blocks : list
+        Of each block, a :class:`Piece` of a source, or a Delayed that gives rows.
+    check : callable
+        Takes rows and returns a :class:`~corral._row_blocks.Block`.
+    sizes : ndarray of shape (n_blocks,)
+    fingerprint : dict
+        Tells these rows from others.
+    source : Source or None
+        Which can be cut into other blocks.
+    """
+
+    whole: Block | None = None
+
+    def __init__(
+        self,
+        blocks: list[Any],
+        check: Any,
+        sizes: np.ndarray,
+        fingerprint: dict[str, Any],
+        source: Any = None,
+    ) -> None:
+        self.blocks = blocks
+        self.check = check
+        self.sizes = sizes
+        self.source = source
+        self._fingerprint = fingerprint
+
+    def fingerprint(self) -> dict[str, Any]:
+        """Return what tells these rows from others."""
+        return self._fingerprint
+
+    def cut(self, sizes: np.ndarray) -> "DaskRows":
+        """Return the same rows in blocks of these sizes."""
+        if np.array_equal(sizes, self.sizes):
+            return self
+        blocks = cut_source(self.source, sizes)
+        return DaskRows(blocks, self.check, sizes, self._fingerprint, self.source)
+
+    def read(self, index: int) -> Block:
+        """Return a block, brought to this place."""
+        block = self.blocks[index]
+        rows = block() if isinstance(block, Piece) else block.compute()
+        return self.check(rows)
+
+
+class Piece:
+    """A block of a source, which is read where it is called.
+
+    Parameters
+    ----------
+    source : Source
+    start, stop : int
+    """
+
+    def __init__(self, source: Any, start: int, stop: int) -> None:
+        self.source = source
+        self.start = start
+        self.stop = stop
+
+    def __call__(self) -> Any:
+        return self.source.read(self.start, self.stop)
+
+
+def cut_source(source: Any, sizes: np.ndarray) -> list[Piece]:
+    """Return the pieces of a source of these sizes."""
+    ends = np.cumsum(sizes).tolist()
+    starts = [0, *ends[:-1]]
+    return [Piece(source, *ends) for ends in zip(starts, ends, strict=True)]
+
+
+def is_collection(X: Any) -> bool:
+    """Return whether X is an array or a data frame of Dask."""
+    return need_dask("dask").is_dask_collection(X)
+
+
+def list_blocks(X: Any) -> tuple[list[Any], np.ndarray]:
+    """Return the blocks of an array or a data frame of Dask, and their sizes.
+
+    Parameters
+    ----------
+    X : dask array of shape (n_samples, n_features) or dask data frame
+
+    Returns
+    -------
+    blocks : list of Delayed
+    sizes : ndarray of shape (n_blocks,)
+    """
+    if hasattr(X, "chunks"):
+        if X.ndim != 2:
+            raise ValueError(
+                f"X has {X.ndim} dimensions; it should have 2: rows and columns."
+            )
+        if X.numblocks[1] > 1:
+            raise ValueError(
+                "X is chunked along its columns. Use X.rechunk({1: -1}) first."
+            )
+        blocks = X.to_delayed().ravel().tolist()
+        sizes = np.array(X.chunks[0], dtype=np.float64)
+    else:
+        blocks = X.to_delayed()
+        sizes = np.full(len(blocks), np.nan)
+    if np.isnan(sizes).any():
+        dask = need_dask("dask")
+        sizes = np.array(dask.compute(*[dask.delayed(len)(each) for each in blocks]))
+    sizes = sizes.astype(np.intp)
+    kept = np.flatnonzero(sizes)
+    if not len(kept):
+        raise ValueError("X has 0 sample(s); COR needs at least 1.")
+    return [blocks[index] for index in kept], sizes[kept]
+
+
+def open_source_rows(source: Any, check: Any, block_rows: int) -> DaskRows:
+    """Return the rows of a source as tasks."""
+    sizes = cut_sizes(source.shape[0], block_rows)
+    blocks = cut_source(source, sizes)
+    return DaskRows(blocks, check, sizes, source.fingerprint(), source)
