@@ -84,7 +84,8 @@ def gather_all(codes, distances, table, threads):
     """Return all rows as candidates."""
     states = MemoryStates([State(codes, distances)], threads)
     # All that a gathering of rows asks of a partitioner is its book.
-    encoded = EncodedRows(SimpleNamespace(book=codes.book), states, table[:, 0])
+    partitioner = SimpleNamespace(book=codes.book)
+    encoded = EncodedRows(partitioner, states, table[:, 0], has_numbers=False)
     return encoded.gather_candidates(table, len(distances))
 
 

@@ -1,7 +1,8 @@
 """Stage 4: what all rows are told, block by block, and where the answers are kept."""
 
+import weakref
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -198,14 +199,17 @@ class FileColumns:
         What was there of an earlier run is written anew.
     n_rows : int
         Of all blocks.
+    keeper : object, default=None
+        Something that the maps keep alive, because the folder is removed with it.
     """
 
     # Zeros that are written at once.
     _ZEROS = 2**20
 
-    def __init__(self, folder: Path, n_rows: int) -> None:
+    def __init__(self, folder: Path, n_rows: int, keeper: Any = None) -> None:
         self._folder = folder
         self._n_rows = n_rows
+        self._keeper = keeper
         self._kinds: dict[str, np.dtype] = {}
 
     def append(self, columns: dict[str, np.ndarray]) -> None:
@@ -240,10 +244,18 @@ class FileColumns:
 
     def close(self) -> dict[str, np.ndarray]:
         """Return all columns, whole, as memory maps that are only read."""
-        return {
+        maps: dict[str, np.ndarray] = {
             name: np.memmap(self._path(name), kind, "r", shape=(self._n_rows,))
             for name, kind in self._kinds.items()
         }
+        for array in maps.values():
+            # Held until the map is gone: other processes map the file by its name.
+            weakref.finalize(array, _release, self._keeper)
+        return maps
 
     def _path(self, name: str) -> Path:
         return self._folder / f"{name.rstrip('_')}.bin"
+
+
+def _release(keeper: Any) -> None:
+    """Do nothing: what a finalizer was given goes with it."""

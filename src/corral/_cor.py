@@ -810,6 +810,14 @@ class COR(
             getattr(self, "feature_names_in_", None),
         )
 
+    def __getstate__(self):
+        """Return what is saved of the model: of memory maps, what is in them."""
+        state = super().__getstate__()
+        return {
+            name: np.asarray(value) if isinstance(value, np.memmap) else value
+            for name, value in state.items()
+        }
+
     def __sklearn_is_fitted__(self):
         return hasattr(self, "labels_")
 

@@ -119,7 +119,7 @@ class LocalWorkplace:
         self.threads = threads
         self.journal = journal
         self._budget = budget
-        # Not to be lost while states or answers are in it.
+        # Not to be lost while states are in it.
         self._spill: Journal | None = journal
 
     def scan(self, rows: np.ndarray) -> Scan:
@@ -169,7 +169,9 @@ class LocalWorkplace:
         n_rows = int(self.rows.sizes.sum())
         columns: Columns = MemoryColumns(n_rows)
         if self._spill is not None:
-            columns = FileColumns(self._spill.folder, n_rows)
+            # Not beside states that end with the fit: answers outlive it.
+            home = Journal.temporary() if self.journal is None else self.journal
+            columns = FileColumns(home.folder, n_rows, home)
 
         def note(answer: Answer) -> Summary:
             columns.append(answer.columns)
