@@ -52,6 +52,7 @@ from corral._row_blocks import Block, MemoryBlocks, RowBlocks, cut_sizes
 from corral._search import Limits
 from corral._selection import Selection
 from corral._sklearn_compat import Interval, StrOptions, _fit_context
+from corral._storage import Storage, describe_storage
 from corral._threads import Threads, use_threads
 from corral._validation import (
     Features,
@@ -323,6 +324,8 @@ class COR(
         Number of partitions that were fused.
     n_codes_ : int
         Number of distinct codes.
+    storage_ : Storage
+        Where the fit kept what it knows of rows, and which rows could not be read.
     n_features_in_ : int
         Number of features of X.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -399,6 +402,7 @@ class COR(
     # cluster and in all, the centres of the clusters with all slots, and what their
     # rows look like.
     selection_: Selection | None
+    storage_: Storage
     _partitioner: Partitioner
     _is_precomputed: bool
     _label_costs: np.ndarray
@@ -906,6 +910,7 @@ class COR(
         """Do the stages after the codes, with the numbers that are set."""
         outcome = self._fuse(encoded, place, weights, streams, fuser)
         self._set_model(encoded, outcome)
+        self.storage_ = describe_storage(place.rows, encoded)
         for_labels, for_outliers = draw_again(
             self.n_partitions_, self.n_resamples, streams.confidence
         )

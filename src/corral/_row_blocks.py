@@ -1,7 +1,7 @@
 """All rows of a fit in blocks: of an array in memory, or of a source that is read."""
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -32,9 +32,12 @@ class RowBlocks(Protocol):
     ----------
     sizes : ndarray of shape (n_blocks,)
         Number of rows of each block.
+    skipped : sequence of str
+        Sentences on rows that were left out because they cannot be read.
     """
 
     sizes: np.ndarray
+    skipped: Sequence[str]
 
     @property
     def whole(self) -> Block | None:
@@ -59,6 +62,8 @@ class MemoryBlocks:
     sizes : ndarray of shape (n_blocks,), default=None
         None means one block.
     """
+
+    skipped: Sequence[str] = ()
 
     def __init__(self, whole: Block, sizes: np.ndarray | None = None) -> None:
         self.whole = whole
@@ -118,6 +123,7 @@ class SourceBlocks:
     ) -> None:
         self.source = source
         self.sizes = sizes
+        self.skipped: Sequence[str] = source.skipped
         self._check = check
         self._ends = np.cumsum(sizes)
 

@@ -88,10 +88,11 @@ class State:
         -------
         labels, costs : ndarray of shape (n_codes,)
         """
-        if self._priced is None or self._priced[0] is not table:
+        priced = self._priced
+        if priced is None or priced[0] is not table:
             labels, costs = self.one_hot.find_nearest([table], threads)
-            self._priced = table, labels[0], costs[0]
-        return self._priced[1:]
+            priced = self._priced = table, labels[0], costs[0]
+        return priced[1:]
 
     def __getstate__(self) -> tuple:
         # What can be made again does not travel.
@@ -122,10 +123,13 @@ class States(Protocol):
         Number of rows of each block.
     threads : Threads
         For what is done in one place.
+    place : {"memory", "disk", "workers"}
+        Where the states are.
     """
 
     sizes: np.ndarray
     threads: Threads
+    place: str
 
     @property
     def whole(self) -> State | None:
@@ -209,6 +213,8 @@ class MemoryStates(LocalStates):
     threads : Threads
     """
 
+    place = "memory"
+
     def __init__(self, states: list[State], threads: Threads) -> None:
         self._states = states
         self.threads = threads
@@ -243,6 +249,7 @@ class SpilledStates(LocalStates):
     threads : Threads
     """
 
+    place = "disk"
     whole: State | None = None
 
     def __init__(

@@ -1,5 +1,6 @@
 """The rows of a fit as tasks: each reads its own block, where it is worked on."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,7 @@ class DaskRows:
         self.check = check
         self.sizes = sizes
         self.source = source
+        self.skipped: Sequence[str] = () if source is None else source.skipped
         self._fingerprint = fingerprint
 
     def fingerprint(self) -> dict[str, Any]:

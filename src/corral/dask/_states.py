@@ -142,6 +142,7 @@ class DaskStates:
     threads : Threads
     """
 
+    place = "workers"
     whole: State | None = None
 
     def __init__(
