@@ -18,6 +18,10 @@ CHUNK_ROWS = 2**17
 _N_BINS = 2**16
 _GATHERED = 2**20
 
+# The cut of one iteration is looked for so close to that of the one before, as a part
+# of it, and only else in all costs.
+_CLOSE_BY = 0.01
+
 
 class Cut(NamedTuple):
     """The lowest cost among the costliest rows.
@@ -45,7 +49,13 @@ def cost_rows(state: State, code_costs: np.ndarray, here: slice) -> np.ndarray:
     return code_costs[state.codes.inverse[here]] + state.distances[here]
 
 
-def find_cut(states: States, table: np.ndarray, book: CodeBook, n_rows: int) -> Cut:
+def find_cut(
+    states: States,
+    table: np.ndarray,
+    book: CodeBook,
+    n_rows: int,
+    guess: float | None = None,
+) -> Cut:
     """Find where the ``n_rows`` costliest rows begin.
 
     Costs are whole multiples of a step, so they can be counted in bins that are ever
@@ -59,6 +69,8 @@ def find_cut(states: States, table: np.ndarray, book: CodeBook, n_rows: int) -> 
         What slots cost; rows cost the least over the clusters.
     book : CodeBook
     n_rows : int
+    guess : float, default=None
+        Where it may be. If it is close by, one pass is enough.
 
     Returns
     -------
@@ -66,6 +78,12 @@ def find_cut(states: States, table: np.ndarray, book: CodeBook, n_rows: int) -> 
     """
     if n_rows == 0:
         return Cut(np.inf, (0,) * len(states.sizes))
+    if guess is not None and int(states.sizes.sum()) > _GATHERED:
+        near = [guess * (1 - _CLOSE_BY), guess * (1 + _CLOSE_BY)]
+        gathered = list(states.map(gather_costs, table, *near))
+        n_wanted = n_rows - sum(part.n_above for part in gathered)
+        if 0 < n_wanted <= sum(len(part.costs) for part in gathered):
+            return _settle(gathered, n_wanted)
     low, width = 0.0, _find_limit(table, book)
     n_inside, n_wanted = int(states.sizes.sum()), n_rows
     while n_inside > _GATHERED and width > COST_STEP:
@@ -82,11 +100,22 @@ def find_cut(states: States, table: np.ndarray, book: CodeBook, n_rows: int) -> 
         # So many rows cost the very same.
         counts = list(states.map(count_level, table, low))
         return Cut(low, _share_out(counts, n_wanted))
-    gathered = list(states.map(gather_costs, table, low, low + width))
-    costs = np.concatenate(gathered)
+    return _settle(list(states.map(gather_costs, table, low, low + width)), n_wanted)
+
+
+class Gathered(NamedTuple):
+    """Costs of some rows of a block, and how many rows cost more."""
+
+    costs: np.ndarray
+    n_above: int
+
+
+def _settle(gathered: list[Gathered], n_wanted: int) -> Cut:
+    """Return the cut among the costs that were gathered."""
+    costs = np.concatenate([part.costs for part in gathered])
     cost = float(np.partition(costs, len(costs) - n_wanted)[len(costs) - n_wanted])
     n_level = n_wanted - int(np.count_nonzero(costs > cost))
-    counts = [int(np.count_nonzero(part == cost)) for part in gathered]
+    counts = [int(np.count_nonzero(part.costs == cost)) for part in gathered]
     return Cut(cost, _share_out(counts, n_level))
 
 
@@ -128,12 +157,17 @@ def count_level(state: State, threads: Threads, table: np.ndarray, cost: float) 
 
 def gather_costs(
     state: State, threads: Threads, table: np.ndarray, low: float, high: float
-) -> np.ndarray:
+) -> Gathered:
     """Return the costs of rows that are at least ``low`` and less than ``high``."""
     _, code_costs = state.price_codes(table, threads)
 
-    def work(here: slice) -> np.ndarray:
+    def work(here: slice) -> tuple[np.ndarray, int]:
         costs = cost_rows(state, code_costs, here)
-        return costs[(costs >= low) & (costs < high)]
+        costs = costs[costs >= low]
+        inside = costs[costs < high]
+        return inside, len(costs) - len(inside)
 
-    return np.concatenate(list(threads.map(work, chunk_rows(state))))
+    parts = list(threads.map(work, chunk_rows(state)))
+    return Gathered(
+        np.concatenate([costs for costs, _ in parts]), sum(above for _, above in parts)
+    )

@@ -127,6 +127,7 @@ class Whole:
         self._rarity = rarity
         self._journal = journal
         self._n_passes = 0
+        self._guess: float | None = None
 
     def adopt(self, found: Restart) -> Outcome:
         """Return the outcome of a restart that came to rest on all rows."""
@@ -209,7 +210,9 @@ class Whole:
         return _unpack(self._journal.read(name))
 
     def _pass(self, table: np.ndarray) -> _Placement:
-        cut = find_cut(self.states, table, self._book, self.settings.n_outliers)
+        n_outliers = self.settings.n_outliers
+        cut = find_cut(self.states, table, self._book, n_outliers, self._guess)
+        self._guess = cut.cost
         return _Placement(cut, self._tally(table, cut, {}))
 
     def _tally(self, table: np.ndarray, cut: Cut, moves: dict[int, int]) -> _Tally:
