@@ -133,10 +133,23 @@ class Budget:
             Of the numbers of a row.
         n_partitions : int
         """
-        in_flight = (
-            _COPIES_OF_NUMBERS * bytes_per_row
-            + _COPIES_OF_LABELS * n_partitions
-            + _BYTES_BESIDE
+        n_rows = int(_BLOCK_SHARE * self._rest) // weigh_row(
+            bytes_per_row, n_partitions
         )
-        n_rows = int(_BLOCK_SHARE * self._rest) // in_flight
         return min(max(1 << max(n_rows, 1).bit_length() - 1, _LEAST_ROWS), _MOST_ROWS)
+
+
+def weigh_row(bytes_per_row: int, n_partitions: int) -> int:
+    """Return how many bytes a row of a block takes in all its forms.
+
+    Parameters
+    ----------
+    bytes_per_row : int
+        Of the numbers of a row.
+    n_partitions : int
+    """
+    return (
+        _COPIES_OF_NUMBERS * bytes_per_row
+        + _COPIES_OF_LABELS * n_partitions
+        + _BYTES_BESIDE
+    )

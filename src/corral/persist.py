@@ -9,6 +9,7 @@ import json
 import warnings
 import zipfile
 from collections.abc import Iterator
+from copy import copy
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -78,7 +79,7 @@ def save(model: BaseEstimator, path: str | Path) -> None:
         raise TypeError(f"A model should be an estimator. Got {type(model).__name__}.")
     buffer = io.BytesIO()
     try:
-        sio.dump(model, buffer, compression=zipfile.ZIP_DEFLATED)
+        sio.dump(_without_maps(model, {}), buffer, compression=zipfile.ZIP_DEFLATED)
     except TypeError as error:
         raise ValueError(
             f"{type(model).__name__} cannot be saved: {_first_line(error)}."
@@ -134,6 +135,21 @@ def load(path: str | Path) -> Any:
         raise ValueError(f"'{path}' holds a {type(model).__name__} and no model.")
     _warn_of_version(path, page)
     return model
+
+
+def _without_maps(value: Any, seen: dict[int, Any]) -> Any:
+    """Return a model in which memory maps are plain arrays, which are not copied."""
+    if isinstance(value, np.memmap):
+        # The same map stays the same array, which is then written once.
+        return seen.setdefault(id(value), np.asarray(value))
+    if not isinstance(value, BaseEstimator):
+        return value
+    parts = {name: _without_maps(part, seen) for name, part in vars(value).items()}
+    if all(parts[name] is part for name, part in vars(value).items()):
+        return value
+    plain = copy(value)
+    vars(plain).update(parts)
+    return plain
 
 
 def _need_skops() -> Any:

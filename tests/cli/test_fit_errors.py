@@ -26,7 +26,7 @@ def bad(tmp_path, data):
         ("head.csv", "has no rows."),
         ("ragged.csv", "in line 3, where 2 are expected"),
         ("notes.txt", "its suffix '.txt' is not known"),
-        (".", "is a folder. Name a file in it."),
+        (".", "is a folder without Parquet files."),
     ],
 )
 def test_bad_files_are_one_sentence(bad, name, message):

@@ -2,11 +2,13 @@
 
 import time
 from collections.abc import Callable, Iterator
+from copy import copy
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from corral import CORDetector
 from corral._answers import FileColumns
 from corral._blocks import cut_rows
 from corral._journal import Journal
@@ -24,13 +26,29 @@ from corral.cli._findings import (
     spot_missing,
 )
 from corral.cli._plan import Plan
+from corral.cli._reasons import stack_rows
+from corral.cli._work import Judged
 from corral.sources import open_source
 from corral.tables import TableModel
+from corral.tables._rows import read_rows
 
-# Rows that are written at once. As Python's own values, they take some 100 MB.
-_BLOCK_ROWS = 2**17
+# Rows that are written at once. As Python's own values, they take some 50 MB.
+_BLOCK_ROWS = 2**16
+
+# Rows that a report is made of.
+_REPORT_ROWS = 50_000
+
+# What a fit knows of each row.
+_PER_ROW = (
+    "labels_",
+    "nearest_labels_",
+    "outlier_scores_",
+    "outlier_confidence_",
+    "label_confidence_",
+)
 
 _READING = "reading rows"
+_SAMPLING = "taking rows for the report"
 _WRITING = "writing labels"
 
 
@@ -135,11 +153,48 @@ class BlockJudged:
             self._tally.add(columns)
             yield columns
 
+    def sample(self) -> Judged:
+        """Return what a report can hold: a random part of the rows of a fit."""
+        n_rows = self.source.shape[0]
+        draw = np.random.default_rng(0).choice
+        rows = np.sort(draw(n_rows, min(n_rows, _REPORT_ROWS), replace=False))
+        self.source.enter(_SAMPLING)
+        table, ids = _take(self.model.encoder_, self.source, rows)
+        model = copy(self.model)
+        model.estimator_ = _keep_rows(model.estimator_, rows)
+        return Judged(model, table, ids, {}, {}, n_all=n_rows)
+
     @property
     def facts(self) -> dict[str, Any]:
         """What the summary says; known when all blocks were asked for."""
         assert self._tally is not None
         return self._facts | self._tally.describe()
+
+
+def _take(encoder: Any, source: WatchedSource, rows: np.ndarray) -> tuple[Any, list]:
+    """Return some rows, which are sorted, and their names."""
+    parts, ids = [], []
+    for block in cut_rows(source.shape[0], _BLOCK_ROWS):
+        held = _Held(source, block)
+        first, end = np.searchsorted(rows, [block.start, block.stop])
+        places = rows[first:end] - block.start
+        found = read_rows(held.block)
+        is_table = hasattr(found, "column_names")
+        parts.append(found.take(places) if is_table else found[places])
+        names = encoder.ids(held, block.start, block.stop)
+        ids += [names[place] for place in places]
+    return stack_rows(parts), ids
+
+
+def _keep_rows(estimator: Any, rows: np.ndarray) -> Any:
+    """Return a fitted method that has seen some of its rows only."""
+    kept = copy(estimator)
+    if isinstance(kept, CORDetector):
+        kept.estimator_ = _keep_rows(kept.estimator_, rows)
+    for name in _PER_ROW:
+        if name in vars(kept):
+            setattr(kept, name, np.asarray(getattr(kept, name)[rows]))
+    return kept
 
 
 def open_rows(

@@ -64,7 +64,7 @@ def explain_rows(
         row: (source.read(row, row + 1), model.encoder_.ids(table, row, row + 1)[0])
         for row in sorted(chosen)
     }
-    part = _stack([found[row][0] for row in chosen])
+    part = stack_rows([found[row][0] for row in chosen])
     explained = nw.from_native(model.explain(part, n_features=n_features))
     core = unwrap(model.estimator_)
     return [
@@ -129,8 +129,17 @@ def _find_names(
     return found
 
 
-def _stack(blocks: list[Any]) -> Any:
-    """Return rows one below the other."""
+def stack_rows(blocks: list[Any]) -> Any:
+    """Return rows one below the other.
+
+    Parameters
+    ----------
+    blocks : list of pyarrow.Table, csr_array or ndarray
+
+    Returns
+    -------
+    rows : pyarrow.Table, csr_array or ndarray
+    """
     parts = [read_rows(block) for block in blocks]
     if sparse.issparse(parts[0]):
         return sparse.csr_array(sparse.vstack(parts))

@@ -33,6 +33,8 @@ class Judged(NamedTuple):
         Of the summary, JSON-ready.
     is_training : bool
         Whether the rows are those of the fit.
+    n_all : int or None
+        Number of all rows, if these are a random part of them.
     """
 
     model: Any
@@ -41,6 +43,7 @@ class Judged(NamedTuple):
     columns: dict[str, Any]
     facts: dict[str, Any]
     is_training: bool = True
+    n_all: int | None = None
 
     def blocks(self) -> list[dict[str, Any]]:
         """Return the columns of the labels file in blocks of rows, here in one."""
@@ -55,9 +58,15 @@ class Judged(NamedTuple):
         estimator = self.model.estimator
         home = type(estimator).__module__.partition("._")[0]
         call = " ".join(self.model.__repr__(N_CHAR_MAX=10**6).split())
+        imports = f"from {home} import {type(estimator).__name__}; "
+        if self.n_all is not None:
+            return (
+                f"{imports}from corral.sources import open_source; "
+                "from corral.tables import TableModel; "
+                f"model = {call}.fit(open_source({source!r}))"
+            )
         return (
-            f"from {home} import {type(estimator).__name__}; "
-            "from corral.tables import TableModel, read_table; "
+            f"{imports}from corral.tables import TableModel, read_table; "
             f"model = {call}.fit(read_table({source!r}))"
         )
 
@@ -235,5 +244,6 @@ def make_page(judged: Judged, source: str, command: str, bar: Bar) -> str:
         command=command,
         python=judged.write_python(source) if judged.is_training else None,
         is_training=judged.is_training,
+        n_all=judged.n_all,
     )
     return to_html(summary)

@@ -14,6 +14,7 @@ class Run(TypedDict):
     kind: Literal["joint", "detector"]  # a detector has no clusters
     is_training: bool  # whether the rows are those of the fit
     n_samples: int
+    n_all: int | None  # all rows, if these are a random part of them
     n_features: int | None  # None where the fit had labels only
     n_clusters: int
     n_outliers: int

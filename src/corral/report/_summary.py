@@ -48,6 +48,7 @@ def summarize(
     command: str | None = None,
     python: str | None = None,
     is_training: bool = True,
+    n_all: int | None = None,
     n_strangest: int = 200,
     extra_partitions=None,
 ) -> Summary:
@@ -76,6 +77,8 @@ def summarize(
     is_training : bool, default=True
         Whether the rows are those of the fit. Others are judged anew by ``predict``
         and ``score_samples``.
+    n_all : int, default=None
+        How many rows there are in all, if these are a random part of them.
     n_strangest : int, default=200
         How many of the rows with the highest scores to describe.
     extra_partitions : array-like of shape (n_samples, n_extra), default=None
@@ -109,7 +112,7 @@ def summarize(
     sure = _Sure(inner, is_training=is_training)
     history = np.asarray(getattr(inner, "objective_history_", []), dtype=np.float64)
     return {
-        "run": _run(inner, outcome, rows, names.values, is_training),
+        "run": _run(inner, outcome, rows, names.values, is_training, n_all),
         "selection": describe_selection(inner) if is_training else None,
         "confidence": describe_confidence(inner) if is_training else None,
         "clusters": describe_clusters(
@@ -261,6 +264,7 @@ def _run(
     rows: Rows | None,
     values: nw.DataFrame | None,
     is_training: bool,
+    n_all: int | None,
 ) -> Run:
     has_features = not getattr(estimator, "_is_precomputed", False)
     return {
@@ -268,6 +272,7 @@ def _run(
         "kind": "joint" if outcome.n_clusters else "detector",
         "is_training": is_training,
         "n_samples": outcome.n_samples,
+        "n_all": n_all,
         "n_features": int(estimator.n_features_in_) if has_features else None,
         "n_clusters": outcome.n_clusters,
         "n_outliers": int(outcome.is_outlier.sum()),
