@@ -1,7 +1,7 @@
 """Where blocks are worked on: passes over the rows of a fit, on this machine."""
 
-from collections.abc import Iterator
-from typing import Protocol
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -47,6 +47,27 @@ class Workplace(Protocol):
     rows: RowBlocks
     threads: Threads
     journal: Journal | None
+
+    def add_up(
+        self, function: Callable, *args: Any, each: Sequence[Any] | None = None
+    ) -> Any:
+        """Add up ``function(block, threads, *args)`` over all blocks of rows.
+
+        Parameters
+        ----------
+        function : callable
+            Takes a :class:`~corral._row_blocks.Block`; defined at the top of a module,
+            so that it can travel.
+        *args : objects
+            The same for all blocks.
+        each : sequence, default=None
+            One more argument, another one for each block.
+
+        Returns
+        -------
+        total : whatever has ``+``
+            Added up in the order of a binary tree.
+        """
 
     def scan(self, rows: np.ndarray) -> Scan:
         """Look at all rows for the first time, and take some."""
@@ -121,6 +142,14 @@ class LocalWorkplace:
         self._budget = budget
         # Not to be lost while states are in it.
         self._spill: Journal | None = journal
+
+    def add_up(self, function, *args, each=None):
+        """Add up a function over all blocks of rows; see :class:`Workplace`."""
+        more = [()] * len(self.rows.sizes) if each is None else [(one,) for one in each]
+        return add_in_tree(
+            function(self.rows.read(index), self.threads, *args, *one)
+            for index, one in enumerate(more)
+        )
 
     def scan(self, rows: np.ndarray) -> Scan:
         """Look at all rows for the first time, and take some."""

@@ -1,5 +1,6 @@
 """Passes over rows on the workers of a Dask cluster."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ from corral._journal import Journal
 from corral._partitions import Partitioner
 from corral._profiles import Members, Profile, RoughRows, Sums, View
 from corral._row_blocks import Block, RowBlocks
-from corral._scan import Glance, Scan, conclude_scan, glance
+from corral._scan import Glance, Scan, glance, note_scan, share_out_rows
 from corral._states import State, States, name_block, pack_state, unpack_state
 from corral._threads import Threads
 from corral._workplace import encode_block, find_members
@@ -40,16 +41,25 @@ class DaskWorkplace:
         self.journal = journal
         self._tasks = tasks
 
+    def add_up(self, function, *args, each=None):
+        """Add up a function over all blocks of rows, on the workers."""
+        blocks = self._blocks
+        found = self._tasks.start(
+            work_on_block, blocks, self._check, function, *args, each=each
+        )
+        return self._tasks.reduce(found)
+
     def scan(self, rows: np.ndarray) -> Scan:
         """Look at all rows for the first time, and take some."""
-        borders = np.concatenate([[0], np.cumsum(self.rows.sizes)])
-        ends = np.searchsorted(rows, borders)
-        wanted = [
-            rows[ends[index] : ends[index + 1]] - borders[index]
-            for index in range(len(self.rows.sizes))
-        ]
-        found = self._tasks.start(scan_block, self._blocks, self._check, each=wanted)
-        return conclude_scan(self._tasks.reduce(found), rows)
+        wanted = share_out_rows(rows, self.rows.sizes)
+
+        def look() -> Glance:
+            found = self._tasks.start(
+                scan_block, self._blocks, self._check, each=wanted
+            )
+            return self._tasks.reduce(found)
+
+        return note_scan(look, rows, self.journal)
 
     def encode(self, partitioner: Partitioner, weights: np.ndarray | None) -> States:
         """Label all rows and find their codes."""
@@ -77,23 +87,42 @@ class DaskWorkplace:
     ) -> Profile:
         """Describe the clusters."""
         assert isinstance(columns, DaskColumns)
-        check, n_kept = self._check, summary.n_kept
-        rough = RoughRows(len(n_kept))
-        for block, answer in zip(self._blocks, columns.answers, strict=True):
-            (found,) = self._tasks.start(
-                look_at_block, [block], check, n_kept, each=[answer]
-            )
-            if rough.extend(self._tasks.gather([found])[0]):
-                break
-        view = View.of(rough, len(n_kept))
+        n_kept = summary.n_kept
+        view = View.of(self._look(columns.answers, n_kept), len(n_kept))
         parts = self._tasks.start(
-            add_up_block, self._blocks, check, n_kept, view, each=columns.answers
+            add_up_block, self._blocks, self._check, n_kept, view, each=columns.answers
         )
         return view.conclude(self._tasks.reduce(parts))
+
+    def _look(self, answers: list[Any], n_kept: np.ndarray) -> RoughRows:
+        """Gather a few rows of each cluster; few more blocks are read than need be."""
+        rough = RoughRows(len(n_kept))
+        start, n_blocks = 0, 1
+        while start < len(answers):
+            here = slice(start, start + n_blocks)
+            found = self._tasks.start(
+                look_at_block,
+                self._blocks[here],
+                self._check,
+                n_kept,
+                each=answers[here],
+            )
+            if any(rough.extend(part) for part in self._tasks.gather(found)):
+                break
+            # Ever more at once: a cluster may be rare, and blocks many.
+            start, n_blocks = here.stop, 2 * n_blocks
+        return rough
 
 
 def _read(block: Any, check: Any) -> Block:
     return check(block() if isinstance(block, Piece) else block)
+
+
+def work_on_block(
+    block: Any, threads: Threads, check: Any, function: Callable, *args: Any
+) -> Any:
+    """Read a block and apply a function to it."""
+    return function(_read(block, check), threads, *args)
 
 
 def scan_block(block: Any, threads: Threads, check: Any, rows: np.ndarray) -> Glance:
