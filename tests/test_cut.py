@@ -77,6 +77,21 @@ def test_equals_a_sort_of_all_costs(monkeypatch, bins, n_steps, n_far, seed):
         assert found.n_level == n_level
 
 
+@pytest.mark.parametrize("bins", [(4, 3), (2, 0)])
+@pytest.mark.parametrize("n_steps", [2**40, 3])
+def test_a_guess_changes_nothing(monkeypatch, bins, n_steps, seed):
+    # However far off it is.
+    shrink(monkeypatch, *bins)
+    rng = np.random.default_rng(seed)
+    labels, distances, table = draw(rng, 60, n_steps=n_steps)
+    states = make_states(labels, distances, [20, 1, 39])
+    for n_rows in (1, 17, 60):
+        expected = find_cut(states, table, BOOK, n_rows)
+        for factor in (0, 0.5, 0.995, 1, 1.005, 1.01, 2):
+            guess = factor * expected.cost
+            assert find_cut(states, table, BOOK, n_rows, guess) == expected
+
+
 def test_no_row_costs_as_much_as_none():
     labels, distances, table = draw(np.random.default_rng(0), 9)
     states = make_states(labels, distances, [4, 5])

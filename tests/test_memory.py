@@ -1,0 +1,145 @@
+"""Memory: limits in words, what they are for, and blocks that fit into them."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from corral import COR, _memory
+from corral._memory import Budget, find_free_memory, format_bytes, read_limit
+
+
+@pytest.mark.parametrize(
+    ("words", "n_bytes"),
+    [
+        (10**9, 10**9),
+        (np.int64(10**9), 10**9),
+        ("1000000000", 10**9),
+        ("1000000000b", 10**9),
+        ("2GB", 2 * 10**9),
+        ("2 gb", 2 * 10**9),
+        (" 2G ", 2 * 10**9),
+        ("1.5GB", 1_500_000_000),
+        (".5 TB", 5 * 10**11),
+        ("800MB", 8 * 10**8),
+        ("900000k", 9 * 10**8),
+        ("512MiB", 512 * 2**20),
+        ("512 mi", 512 * 2**20),
+        ("1GiB", 2**30),
+        ("0.5TiB", 2**39),
+        ("1048576 KiB", 2**30),
+    ],
+)
+def test_limits_are_read(words, n_bytes):
+    assert read_limit(words) == n_bytes
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "",
+        "GB",
+        "much",
+        "2 GBs",
+        "-2GB",
+        "2,5GB",
+        "1.2.3GB",
+        ".GB",
+        "1e9",
+        "2 PB",
+        "50%",
+    ],
+)
+def test_other_words_are_refused(words):
+    with pytest.raises(ValueError, match="should be a number of bytes, or a text such"):
+        read_limit(words)
+
+
+@pytest.mark.parametrize("words", [1, 100 * 2**20, "100MB", "0", "250MiB"])
+def test_a_limit_below_what_libraries_take_is_refused(words):
+    with pytest.raises(ValueError, match=r"should be more than 262 MB, which Python"):
+        read_limit(words)
+
+
+@pytest.mark.parametrize("words", ["12 apples", "10MB", 5])
+def test_a_fit_refuses_a_wrong_limit(words):
+    with pytest.raises(ValueError, match="memory_limit="):
+        COR(2, memory_limit=words).fit(np.eye(9))
+
+
+def test_half_of_what_is_free_is_the_limit_by_default(monkeypatch):
+    monkeypatch.setattr(_memory, "find_free_memory", lambda: 6 * 2**30)
+    assert read_limit(None) == 3 * 2**30
+
+
+def test_there_is_some_free_memory():
+    assert 2**20 < find_free_memory() < 2**50
+
+
+def test_free_memory_is_what_system_and_container_leave(monkeypatch):
+    # Of 8 GiB in the container, 7 are taken; the machine has 4 left.
+    texts = {
+        "/proc/meminfo": "MemTotal: 9 kB\nMemAvailable:    4194304 kB\n",
+        "/sys/fs/cgroup/memory.max": f"{8 * 2**30}\n",
+        "/sys/fs/cgroup/memory.current": f"{7 * 2**30}\n",
+    }
+    monkeypatch.setattr(Path, "read_text", lambda self, **_: texts[str(self)])
+    assert find_free_memory() == 2**30
+    texts["/sys/fs/cgroup/memory.max"] = "max\n"
+    assert find_free_memory() == 4 * 2**30
+
+
+def test_free_memory_is_guessed_where_no_file_tells(monkeypatch):
+    def fail(*_, **__):
+        raise FileNotFoundError
+
+    monkeypatch.setattr(Path, "read_text", fail)
+    assert find_free_memory() > 2**20
+    monkeypatch.setattr(_memory.os, "sysconf", fail, raising=False)
+    assert find_free_memory() == 4 * 2**30
+
+
+@pytest.mark.parametrize(
+    ("n_bytes", "words"),
+    [
+        (0, "0 bytes"),
+        (999, "999 bytes"),
+        (1000, "1 kB"),
+        (1536, "1.54 kB"),
+        (2.5e6, "2.5 MB"),
+        (4 * 10**9, "4 GB"),
+        (7.25e12, "7.25 TB"),
+    ],
+)
+def test_bytes_in_words(n_bytes, words):
+    assert format_bytes(n_bytes) == words
+
+
+def test_blocks_grow_with_the_limit_and_shrink_with_the_rows():
+    limits = [Budget(read_limit(f"{size}MB")) for size in (263, 400, 1000, 4000, 64000)]
+    for n_bytes in (8, 80, 8000):
+        sizes = [each.count_block_rows(n_bytes, 100) for each in limits]
+        assert sizes == sorted(sizes)
+        # A power of two, so that blocks add up as halves of each other.
+        assert all(size & (size - 1) == 0 for size in sizes)
+        assert all(2**15 <= size <= 2**19 for size in sizes)
+    wide = limits[2].count_block_rows(8000, 100)
+    assert wide < limits[2].count_block_rows(80, 100)
+    assert limits[2].count_block_rows(0, 2000) < limits[2].count_block_rows(0, 100)
+
+
+def test_a_block_takes_less_than_half_of_a_limit_that_is_not_tiny():
+    for gigabytes in (1, 2, 8):
+        budget = Budget(gigabytes * 10**9)
+        n_rows = budget.count_block_rows(400, 100)
+        assert 3 * 400 * n_rows < 0.5 * budget.limit
+
+
+def test_states_are_kept_in_a_part_of_the_limit():
+    small, large = Budget(3 * 10**8), Budget(10**10)
+    assert 0 < small.for_states < large.for_states < 0.5 * large.limit
+    assert small.holds(1000, 100)
+    assert not small.holds(10**7, 100)
+    assert large.holds(10**7, 100)
+    # More partitions, more labels.
+    assert not large.holds(10**7, 1000)
