@@ -1,5 +1,6 @@
 """The first pass over the rows of a source: what stage 1 has to know of all of them."""
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -167,19 +168,34 @@ def scan_blocks(
     -------
     scan : Scan
     """
+    shares = share_out_rows(rows, blocks.sizes)
+
+    def look() -> Glance:
+        return add_in_tree(
+            glance(blocks.read(index), share) for index, share in enumerate(shares)
+        )
+
+    return note_scan(look, rows, journal)
+
+
+def share_out_rows(rows: np.ndarray, sizes: np.ndarray) -> list[np.ndarray]:
+    """Return which rows of each block are meant by these rows, which are sorted."""
+    borders = np.concatenate([[0], np.cumsum(sizes)])
+    parts = np.split(rows, np.searchsorted(rows, borders[1:-1]))
+    return [part - start for part, start in zip(parts, borders[:-1], strict=True)]
+
+
+def note_scan(
+    look: Callable[[], Glance], rows: np.ndarray, journal: Journal | None
+) -> Scan:
+    """Look at all rows, or return what was noted of that."""
     name = f"scan-{len(rows)}"
     if journal is not None and journal.has(name):
-        return conclude_scan(_unpack(journal.read(name)), rows)
-    borders = np.concatenate([[0], np.cumsum(blocks.sizes)])
-    ends = np.searchsorted(rows, borders)
-    glances = (
-        glance(blocks.read(i), rows[ends[i] : ends[i + 1]] - borders[i])
-        for i in range(len(blocks.sizes))
-    )
-    seen = add_in_tree(glances)
+        return _conclude_scan(_unpack(journal.read(name)), rows)
+    seen = look()
     if journal is not None and not _has_sparse(seen):
         journal.write(name, _pack(seen))
-    return conclude_scan(seen, rows)
+    return _conclude_scan(seen, rows)
 
 
 def _has_sparse(seen: Glance) -> bool:
@@ -209,7 +225,7 @@ def _unpack(arrays: dict[str, np.ndarray]) -> Glance:
     )
 
 
-def conclude_scan(seen: Glance, rows: np.ndarray) -> Scan:
+def _conclude_scan(seen: Glance, rows: np.ndarray) -> Scan:
     """Return what was seen in all blocks, with missing cells filled."""
     if seen.sums is None or seen.n_known is None:
         return Scan(None, None, False, seen.labels)

@@ -3,15 +3,24 @@
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 import corral
+from corral._callbacks import log_progress
 from corral._memory import Budget, read_limit
 from corral._open import BlockCheck, count_row_bytes, is_source, open_journal
 from corral._row_blocks import RowBlocks
 from corral._threads import Threads
 from corral._workplace import Workplace
-from corral.dask._errors import find_client, need_dask
-from corral.dask._rows import DaskRows, is_collection, list_blocks, open_source_rows
+from corral.dask._errors import find_client, need_dask, tell_loss
+from corral.dask._rows import (
+    DaskRows,
+    check_chunks,
+    is_collection,
+    is_frame,
+    list_blocks,
+    open_source_rows,
+)
 from corral.dask._states import Tasks
 from corral.dask._workplace import DaskWorkplace
 
@@ -47,6 +56,28 @@ class COR(corral.COR):
     *Checkpoints.* ``checkpoint_dir`` should be a folder that all workers see.
     """
 
+    def fit_partitions(self, partitions, sample_weight=None):
+        """Find clusters and outliers from partitions that are there already.
+
+        Parameters
+        ----------
+        partitions : dask array or data frame of shape (n_samples, n_partitions)
+            Labels, one column per partition; -1 means that the label is missing. Or
+            what else :meth:`fit` takes.
+        sample_weight : None
+            Not for rows that are read block by block.
+
+        Returns
+        -------
+        self : COR
+            The fitted estimator. :meth:`predict` and its kin take labels as well.
+        """
+        self._validate_params()
+        self._is_precomputed = True
+        rows = self._open_rows(partitions, sample_weight, None)
+        with log_progress(self.verbose):
+            return self._fit(rows, None)
+
     def predict(self, X, extra_partitions=None):
         """Return the cluster of each row, -1 for outliers.
 
@@ -62,7 +93,51 @@ class COR(corral.COR):
         labels : array of shape (n_samples,)
             Of Dask if X is.
         """
-        return self._ask("predict", X, extra_partitions, np.int32)
+        if not is_collection(X):
+            return super().predict(X, extra_partitions)
+        return self._ask("predict", X, extra_partitions, np.empty(0, np.int32))
+
+    def transform(self, X, extra_partitions=None):
+        """Return the cost of each row in each cluster; lower is nearer.
+
+        Parameters
+        ----------
+        X : dask array or data frame, or what :class:`corral.COR` takes
+            The rows.
+        extra_partitions : array-like of shape (n_samples, n_extra), default=None
+            Not for arrays of Dask.
+
+        Returns
+        -------
+        costs : array of shape (n_samples, n_clusters)
+            Of Dask if X is.
+        """
+        if not is_collection(X):
+            return super().transform(X, extra_partitions)
+        check_is_fitted(self)
+        return self._ask("transform", X, extra_partitions, self._label_costs[:0])
+
+    def fit_transform(self, X, y=None, sample_weight=None, extra_partitions=None):
+        """Find clusters and outliers and return the cost of each row in each cluster.
+
+        Parameters
+        ----------
+        X : dask array or data frame of shape (n_samples, n_features)
+            The rows.
+        y : Ignored
+            Here because scikit-learn passes it.
+        sample_weight : None
+            Not for rows that are read block by block.
+        extra_partitions : None
+            Not for rows that are read block by block.
+
+        Returns
+        -------
+        costs : dask array of shape (n_samples, n_clusters)
+            Costs in nats.
+        """
+        self.fit(X, sample_weight=sample_weight, extra_partitions=extra_partitions)
+        return self.transform(X)
 
     def score_samples(self, X, extra_partitions=None):
         """Return how normal each row is; lower is stranger.
@@ -79,7 +154,9 @@ class COR(corral.COR):
         scores : array of shape (n_samples,)
             Of Dask if X is.
         """
-        return self._ask("score_samples", X, extra_partitions, np.float64)
+        if not is_collection(X):
+            return super().score_samples(X, extra_partitions)
+        return self._ask("score_samples", X, extra_partitions, np.empty(0))
 
     def to_local(self):
         """Return the model without the cluster, with all answers in memory.
@@ -88,28 +165,49 @@ class COR(corral.COR):
         -------
         model : corral.COR
         """
-        model = corral.COR(**self.get_params(deep=False))
         dask = need_dask("dask")
-        fitted = {
+        answers = {
             name: value
             for name, value in vars(self).items()
-            if name not in self.get_params(deep=False)
+            if dask.is_dask_collection(value)
         }
-        (answers,) = dask.compute(fitted)
-        model.__dict__.update(answers)
+        with tell_loss(find_client()):
+            (found,) = dask.compute(answers)
+        model = self._without_answers()
+        model.__dict__.update(found)
         return model
 
-    def _ask(self, method: str, X, extra_partitions, kind: type) -> Any:
-        if not is_collection(X):
-            return getattr(super(), method)(X, extra_partitions)
+    def _ask(self, method: str, X, extra_partitions, nothing: np.ndarray) -> Any:
+        """Have each block answered when it is asked for.
+
+        Parameters
+        ----------
+        method : str
+        X : dask array or data frame
+        extra_partitions : object
+            Refused.
+        nothing : ndarray
+            What no rows at all are told.
+        """
+        check_is_fitted(self)
+        self._refuse_extras(None, extra_partitions)
         model = self._without_answers()
-        if hasattr(X, "map_partitions"):
-            rows = X.map_partitions(
-                _ask_block, model, method, meta=(method, np.dtype(kind))
+        if is_frame(X):
+            n_columns = nothing.shape[1:]
+            # A frame of Dask hands over frames only.
+            answers = X.map_partitions(
+                _ask_frame, model, method, nothing, meta=_as_frame(nothing, X._meta)
             )
-            return rows.to_dask_array()
+            found = answers.to_dask_array()
+            return found if n_columns else found[:, 0]
+        check_chunks(X)
+        if nothing.ndim == 1:
+            return X.map_blocks(
+                _ask_block, model, method, nothing, drop_axis=1, meta=nothing
+            )
+        chunks = (X.chunks[0], nothing.shape[1:])
         return X.map_blocks(
-            _ask_block, model, method, dtype=kind, drop_axis=1, meta=np.empty(0, kind)
+            _ask_block, model, method, nothing, chunks=chunks, meta=nothing
         )
 
     def _without_answers(self) -> corral.COR:
@@ -124,16 +222,18 @@ class COR(corral.COR):
     def _open_rows(self, X, sample_weight, extra_partitions) -> RowBlocks:
         """Check X and return its rows as tasks."""
         self._refuse_extras(sample_weight, extra_partitions)
+        # Refused before any row is read.
+        client = find_client()
         if is_collection(X):
-            return self._open_collection(X)
+            with tell_loss(client):
+                return self._open_collection(X)
         if not is_source(X):
-            raise TypeError(
-                f"X is a {type(X).__name__}; corral.dask.COR takes arrays and data "
-                "frames of Dask, paths and sources. Use corral.COR for rows in memory."
-            )
+            raise _refuse_memory(X)
         from corral.sources import open_source
 
         source = open_source(X)
+        if getattr(source, "is_in_memory", False):
+            raise _refuse_memory(X)
         first = source.read(0, min(source.shape[0], _FIRST_ROWS))
         features, _ = self._read(first, reset=True)
         block_rows = self._budget.count_block_rows(
@@ -162,17 +262,39 @@ class COR(corral.COR):
         journal = None
         if self.checkpoint_dir is not None:
             journal, rows = open_journal(self, rows)
+            # Workers may run in other folders.
+            journal.folder = journal.folder.absolute()
         tasks = Tasks(find_client(), shows_progress=bool(self.verbose))
         assert isinstance(rows, DaskRows)
         return DaskWorkplace(rows, tasks, threads, journal)
+
+
+def _refuse_memory(X: Any) -> TypeError:
+    return TypeError(
+        f"X is a {type(X).__name__} in memory; corral.dask.COR takes arrays and data "
+        "frames of Dask, paths and sources of files. Use corral.COR for rows in memory."
+    )
 
 
 def _take_first(rows: Any, n_rows: int) -> Any:
     return rows[:n_rows]
 
 
-def _ask_block(rows: Any, model: corral.COR, method: str) -> np.ndarray:
-    if not len(rows):
-        return np.zeros(0)
+def _ask_block(
+    rows: Any, model: corral.COR, method: str, nothing: np.ndarray
+) -> np.ndarray:
+    """Return what the rows of a block are told."""
+    if not rows.shape[0]:
+        return nothing
     model.n_jobs = 1
     return getattr(model, method)(rows)
+
+
+def _ask_frame(rows: Any, model: corral.COR, method: str, nothing: np.ndarray) -> Any:
+    return _as_frame(_ask_block(rows, model, method, nothing), rows)
+
+
+def _as_frame(answers: np.ndarray, rows: Any) -> Any:
+    """Return answers as a data frame with the index of the rows."""
+    pandas = need_dask("pandas")
+    return pandas.DataFrame(answers, index=rows.index[: len(answers)])

@@ -1,11 +1,13 @@
 """What can go wrong on a cluster, in words."""
 
 import importlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 
 class ClusterLostError(RuntimeError):
-    """The scheduler of the cluster does not answer any more."""
+    """The scheduler of the cluster does not answer any more, or workers keep dying."""
 
 
 def need_dask(module: str) -> Any:
@@ -29,3 +31,41 @@ def find_client() -> Any:
             "distributed.Client('tcp://scheduler:8786'), or "
             "corral.dask.start_cluster() for one on this machine."
         ) from error
+
+
+@contextmanager
+def tell_loss(client: Any) -> Iterator[None]:
+    """Say in words that the cluster was lost."""
+    distributed = need_dask("distributed")
+    # What is sent now would wait for an answer until the client gives up.
+    if client.status != "running":
+        raise _lost(f"the client is {client.status}")
+    cancelled = (
+        distributed.comm.CommClosedError,
+        distributed.client.FutureCancelledError,
+        distributed.client.FuturesCancelledError,
+    )
+    try:
+        yield
+    except distributed.KilledWorker as error:
+        raise ClusterLostError(
+            f"{error.allowed_failures + 1} workers of the Dask cluster died at the "
+            f"same task, '{error.task}'. If they ran out of memory, give them more, or "
+            "lower memory_limit or the size of X's chunks."
+        ) from error
+    except Exception as error:
+        if isinstance(error, cancelled) or client.status != "running":
+            raise _lost(_first_line(error)) from error
+        raise
+
+
+def _lost(reason: str) -> ClusterLostError:
+    return ClusterLostError(
+        f"The Dask cluster was lost: {reason}. Start the fit again on another one; "
+        "with the same checkpoint_dir it goes on from where it was."
+    )
+
+
+def _first_line(error: BaseException) -> str:
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    return lines[0].rstrip(".")

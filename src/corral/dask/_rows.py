@@ -90,6 +90,31 @@ def is_collection(X: Any) -> bool:
     return need_dask("dask").is_dask_collection(X)
 
 
+def is_frame(X: Any) -> bool:
+    """Return whether a collection of Dask is a data frame."""
+    return hasattr(X, "map_partitions")
+
+
+def check_chunks(X: Any) -> None:
+    """Refuse collections whose chunks are not whole rows."""
+    if not hasattr(X, "chunks"):
+        raise TypeError(
+            f"X is a {type(X).__name__} of Dask; it should be an array or a data frame."
+        )
+    if X.ndim != 2:
+        raise ValueError(
+            f"X has {X.ndim} dimensions; it should have 2: rows and columns."
+        )
+    if X.numblocks[1] > 1:
+        raise ValueError(
+            "X is chunked along its columns. Use X.rechunk({1: -1}) first."
+        )
+
+
+def _count_rows(rows: Any) -> int:
+    return rows.shape[0]
+
+
 def list_blocks(X: Any) -> tuple[list[Any], np.ndarray]:
     """Return the blocks of an array or a data frame of Dask, and their sizes.
 
@@ -102,23 +127,17 @@ def list_blocks(X: Any) -> tuple[list[Any], np.ndarray]:
     blocks : list of Delayed
     sizes : ndarray of shape (n_blocks,)
     """
-    if hasattr(X, "chunks"):
-        if X.ndim != 2:
-            raise ValueError(
-                f"X has {X.ndim} dimensions; it should have 2: rows and columns."
-            )
-        if X.numblocks[1] > 1:
-            raise ValueError(
-                "X is chunked along its columns. Use X.rechunk({1: -1}) first."
-            )
-        blocks = X.to_delayed().ravel().tolist()
-        sizes = np.array(X.chunks[0], dtype=np.float64)
-    else:
+    if is_frame(X):
         blocks = X.to_delayed()
         sizes = np.full(len(blocks), np.nan)
+    else:
+        check_chunks(X)
+        blocks = X.to_delayed().ravel().tolist()
+        sizes = np.array(X.chunks[0], dtype=np.float64)
     if np.isnan(sizes).any():
         dask = need_dask("dask")
-        sizes = np.array(dask.compute(*[dask.delayed(len)(each) for each in blocks]))
+        counts = [dask.delayed(_count_rows)(each) for each in blocks]
+        sizes = np.array(dask.compute(*counts))
     sizes = sizes.astype(np.intp)
     kept = np.flatnonzero(sizes)
     if not len(kept):

@@ -1,8 +1,7 @@
 """States on the workers of a cluster; only small arrays come back."""
 
 import uuid
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,7 @@ import numpy as np
 from corral._states import State
 from corral._threads import Threads, use_threads
 from corral._tree import add_in_tree
-from corral.dask._errors import ClusterLostError, need_dask
+from corral.dask._errors import need_dask, tell_loss
 
 # So many parts that follow each other are added up in one task. A power of two: then
 # the order is that of a binary tree.
@@ -51,10 +50,10 @@ class Tasks:
         each : sequence, default=None
             One more argument, another one for each block.
         """
-        shared = self._client.submit(_hold, args, pure=False)
+        shared = self.submit(_hold, args)
         more = [()] * len(blocks) if each is None else [(one,) for one in each]
         name = f"corral-{function.__name__.replace('_', '-')}-{uuid.uuid4().hex}"
-        with told():
+        with tell_loss(self._client):
             return [
                 self._start(f"{name}-{index}", function, block, shared, *one)
                 for index, (block, one) in enumerate(zip(blocks, more, strict=True))
@@ -75,9 +74,9 @@ class Tasks:
 
     def gather(self, futures: list[Any]) -> list[Any]:
         """Return what futures hold, in their order."""
-        if self._shows_progress:
-            need_dask("distributed").progress(futures, notebook=False)
-        with told():
+        with tell_loss(self._client):
+            if self._shows_progress:
+                need_dask("distributed").progress(futures, notebook=False)
             return self._client.gather(futures)
 
     def reduce(self, futures: list[Any]) -> Any:
@@ -87,14 +86,13 @@ class Tasks:
                 futures[first : first + _FAN_IN]
                 for first in range(0, len(futures), _FAN_IN)
             ]
-            futures = [
-                self._client.submit(add_in_tree, group, pure=False) for group in groups
-            ]
+            futures = [self.submit(add_in_tree, group) for group in groups]
         return self.gather(futures)[0]
 
     def submit(self, function: Callable, *args: Any) -> Any:
         """Start one task; return its future."""
-        return self._client.submit(function, *args, pure=False)
+        with tell_loss(self._client):
+            return self._client.submit(function, *args, pure=False)
 
 
 def _hold(args: tuple) -> tuple:
@@ -107,26 +105,6 @@ def _run(function: Callable, block: Any, args: tuple, *one: Any) -> Any:
     # BLAS of a worker must not use the cores of the others.
     with use_threads(1) as threads:
         return function(block, threads, *args, *one)
-
-
-@contextmanager
-def told() -> Iterator[None]:
-    """Say in words that the cluster was lost."""
-    distributed = need_dask("distributed")
-    lost = (
-        distributed.comm.CommClosedError,
-        distributed.client.FutureCancelledError,
-        distributed.client.FuturesCancelledError,
-        TimeoutError,
-    )
-    try:
-        yield
-    except lost as error:
-        reason = str(error).strip().splitlines() or [type(error).__name__]
-        raise ClusterLostError(
-            f"The Dask cluster was lost ({reason[0].rstrip('.')}). Start the fit again "
-            "on another one; with the same checkpoint_dir it goes on from where it was."
-        ) from error
 
 
 class DaskStates:

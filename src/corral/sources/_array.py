@@ -81,6 +81,11 @@ class ArraySource:
         pieces = cut_rows(X.shape[0], _PIECE_BYTES // max(row_bytes, 1))
         self.borders = [0, *(piece.stop for piece in pieces)]
 
+    @property
+    def is_in_memory(self) -> bool:
+        """Whether rows are here only, and in no file."""
+        return self._map is None
+
     def read(self, start: int, stop: int) -> Any:
         """Return rows.
 
