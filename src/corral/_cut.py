@@ -16,7 +16,7 @@ CHUNK_ROWS = 2**17
 # Costs are counted in so many bins, until no more than so many are in the bin of the
 # one that is wanted; these are gathered.
 _N_BINS = 2**16
-_GATHERED = 2**20
+_GATHERED = 2**18
 
 # The cut of one iteration is looked for so close to that of the one before, as a part
 # of it, and only else in all costs.

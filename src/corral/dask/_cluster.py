@@ -58,6 +58,11 @@ def start_cluster(
                 host="127.0.0.1",
                 memory_limit=memory_limit,
                 dashboard_address=dashboard_address,
+                # Without its own word, the scheduler serves some pages at a fixed port.
+                scheduler_kwargs={
+                    "dashboard": dashboard_address is not None,
+                    "dashboard_address": dashboard_address or "127.0.0.1:0",
+                },
             )
         )
         client = stack.enter_context(distributed.Client(cluster))
