@@ -1032,7 +1032,8 @@ class COR(
         encoded = EncodedRows(partitioner, states, nothing, has_numbers)
         encoded = replace(encoded, rarity=self._price_rarity(encoded))
         logger.info("%d rows have %d codes", encoded.n_samples, encoded.n_codes)
-        _warn_unlabelled(encoded)
+        if basis.has_missing or partitioner.runs is None:
+            _warn_unlabelled(encoded)
         return encoded
 
     def _n_runs(self, partitioner: Partitioner) -> int:
