@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Iterator
 from copy import copy
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -130,7 +130,9 @@ class BlockJudged:
     make_blocks : callable
         Returns an iterator over the columns of the labels file, in blocks of rows.
     facts : dict
-        Of the summary, but for the labels.
+        Of the summary, up to the labels.
+    more_facts : dict
+        Those after the labels.
     """
 
     def __init__(
@@ -139,11 +141,13 @@ class BlockJudged:
         source: WatchedSource,
         make_blocks: Callable[[], Iterator[dict[str, Any]]],
         facts: dict[str, Any],
+        more_facts: dict[str, Any],
     ) -> None:
         self.model = model
         self.source = source
         self._make_blocks = make_blocks
         self._facts = facts
+        self._more_facts = more_facts
         self._tally: Tally | None = None
 
     def blocks(self) -> Iterator[dict[str, Any]]:
@@ -168,7 +172,7 @@ class BlockJudged:
     def facts(self) -> dict[str, Any]:
         """What the summary says; known when all blocks were asked for."""
         assert self._tally is not None
-        return self._facts | self._tally.describe()
+        return self._facts | self._tally.describe() | self._more_facts
 
 
 def _take(encoder: Any, source: WatchedSource, rows: np.ndarray) -> tuple[Any, list]:
@@ -261,9 +265,9 @@ def fit_source(
         **_describe_source(source, plan),
         **describe_table(encoder, source.shape[0], missing),
         "seconds": round(seconds, 3),
-        **describe_choice(model),
     }
-    return BlockJudged(model, source, lambda: _fitted_blocks(model, source), facts)
+    make_blocks = partial(_fitted_blocks, model, source)
+    return BlockJudged(model, source, make_blocks, facts, describe_choice(model))
 
 
 def _describe_source(source: WatchedSource, plan: Plan) -> dict[str, Any]:
@@ -315,7 +319,7 @@ def judge_source(model: TableModel, source: WatchedSource, plan: Plan) -> BlockJ
         **_describe_source(source, plan),
         **describe_table(model.encoder_, source.shape[0], missing),
     }
-    return BlockJudged(model, source, answers.blocks, facts)
+    return BlockJudged(model, source, answers.blocks, facts, {})
 
 
 class _Answers:

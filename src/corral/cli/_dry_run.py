@@ -143,7 +143,7 @@ def _in_words(facts: dict[str, Any]) -> list[str]:
 
 def _say_seconds(seconds: float) -> str:
     if seconds < 120:
-        return f"{max(seconds, 1):.0f} seconds"
+        return count(max(round(seconds), 1), "second")
     if seconds < 7200:
         return f"{seconds / 60:.0f} minutes"
     return f"{seconds / 3600:.1f} hours"
@@ -214,9 +214,10 @@ def _try_fit(job: Job, sample: _Sample) -> tuple[TableEncoder, float | None]:
         return model.encoder_, seconds
     n_few = n_sampled // _SMALL_SHARE
     # The first fit of a process takes longer, and does not count.
-    few, few, many = [_fit(job, sample, n) for n in (n_few, n_few, n_sampled)]
-    model, seconds = many
-    per_row = max(seconds - few[1], 0.0) / (n_sampled - n_few)
+    _fit(job, sample, n_few)
+    _, few_seconds = _fit(job, sample, n_few)
+    model, seconds = _fit(job, sample, n_sampled)
+    per_row = max(seconds - few_seconds, 0.0) / (n_sampled - n_few)
     return model.encoder_, seconds + per_row * (sample.n_rows - n_sampled)
 
 
@@ -277,7 +278,7 @@ def _count_passes(job: Job, encoder: TableEncoder) -> int:
         n_passes += _QUARTILE_PASSES * math.ceil(n_numeric / _QUARTILE_COLUMNS)
     if n_numeric:
         # To describe the clusters.
-        n_passes += 2
+        n_passes += 1
     if has_missing and n_numeric:
         # Rows to learn from are taken again, from those that are complete.
         n_passes += 1

@@ -43,17 +43,14 @@ class Job(NamedTuple):
 
     def open(self, bar: Bar) -> WatchedSource:
         """Open the table, if it is read block by block."""
-        chosen, excluded = self.settings["columns"], self.settings["exclude"] or []
-        names = self.plan.size.names or []
-        # Names that are not there are told by the encoder, which looks at all columns.
-        if not {*(chosen or []), *excluded} <= {*names}:
-            chosen, excluded = None, []
-
-        def is_wanted(name: str) -> bool:
-            is_chosen = (chosen is None or name in chosen) and name not in excluded
-            return is_chosen or name == self.settings["id_column"]
-
-        return open_rows(self.data, self.form, self.plan, is_wanted, self.on_error, bar)
+        chosen, names = self.settings["columns"], self.plan.size.names or []
+        # The encoder has to see the columns that are excluded, and tells which names
+        # are not there.
+        wanted = {*(self.settings["exclude"] or []), self.settings["id_column"]}
+        wanted |= {*names} if chosen is None or not {*chosen} <= {*names} else {*chosen}
+        return open_rows(
+            self.data, self.form, self.plan, wanted.__contains__, self.on_error, bar
+        )
 
 
 def plan_job(

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from corral._memory import format_bytes, read_limit
-from corral.tables._read import FORMAT_WORDS, kind_of
+from corral.tables._read import FORMAT_WORDS, check_exists, kind_of
 from corral.tables._size import TableSize, measure_table
 
 # Python and its libraries, before there is any row.
@@ -113,6 +113,8 @@ def plan_reading(
     """
     limit = read_limit(memory_limit)
     path = Path(data)
+    if data != "-":
+        check_exists(path, f"'{data}'")
     # Of standard input and pipes, it is not known how much they will give.
     is_there = data != "-" and (path.is_file() or path.is_dir())
     size = measure_table(path, format=form) if is_there else TableSize(None, 0)

@@ -1,0 +1,132 @@
+"""Large tables in processes of their own: ended, gone on with, and measured."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+pytestmark = pytest.mark.skipif(
+    os.name == "nt", reason="Windows has other signals and no measure of memory"
+)
+
+CORRAL = [sys.executable, "-c", "from corral.cli import main; main()"]
+
+
+def make_table(n_rows, n_columns):
+    rng = np.random.default_rng(0)
+    centers = rng.normal(0, 6, (4, n_columns))
+    X = centers[rng.integers(0, 4, n_rows)] + rng.normal(size=(n_rows, n_columns))
+    X[:20] = rng.uniform(-50, 50, (20, n_columns))
+    columns = {f"x{j}": X[:, j] for j in range(n_columns)}
+    return pa.table(columns | {"name": [f"row {i}" for i in range(n_rows)]})
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory):
+    """Return the path of a table of several blocks, the smallest that there are."""
+    path = tmp_path_factory.mktemp("table") / "data.parquet"
+    pq.write_table(make_table(150_000, 4), path, row_group_size=50_000)
+    return path
+
+
+def words(table, folder, name):
+    options = ("--n-clusters", 4, "--n-outliers", 20, "--id-column", "name")
+    outputs = ("--checkpoint-dir", folder / "notes", "--labels", folder / name)
+    limit = ("--memory-limit", "270MB", "--n-partitions", 40)
+    return [*CORRAL, *map(str, ("fit", table, *options, *limit, *outputs))]
+
+
+def run(command):
+    return subprocess.run(command, capture_output=True, text=True)
+
+
+def list_blocks(folder):
+    return sorted((folder / "notes").glob("block-*"))
+
+
+@pytest.fixture(scope="module")
+def killed(table, tmp_path_factory):
+    """Return a folder with the checkpoint of a fit that was killed among its blocks."""
+    folder = tmp_path_factory.mktemp("killed")
+    process = subprocess.Popen(
+        words(table, folder, "labels.csv"),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    end = time.monotonic() + 120
+    while len(list_blocks(folder)) < 2 and time.monotonic() < end:
+        assert process.poll() is None
+        time.sleep(0.002)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    return folder
+
+
+def test_a_fit_that_was_killed_goes_on(table, killed, tmp_path):
+    assert not (killed / "labels.csv").exists()
+    before = {path: path.stat().st_mtime_ns for path in list_blocks(killed)}
+    assert 2 <= len(before) < 5
+    done = run(words(table, killed, "labels.csv"))
+    assert done.returncode == 0, done.stderr
+    # What was noted is not done again.
+    assert all(path.stat().st_mtime_ns == then for path, then in before.items())
+    assert len(list_blocks(killed)) == 5
+    plain = run([*words(table, tmp_path, "labels.csv")])
+    assert plain.returncode == 0, plain.stderr
+    labels = (killed / "labels.csv").read_bytes()
+    assert labels == (tmp_path / "labels.csv").read_bytes()
+    assert labels.count(b"\n") == 150_001
+
+
+def test_another_fit_cannot_go_on(table, killed):
+    done = run([*words(table, killed, "other.csv"), "--seed", "1"])
+    assert done.returncode == 2
+    assert "is of another fit" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_damaged_checkpoint_is_named(table, killed):
+    # Last of all, for it cannot be mended.
+    path = list_blocks(killed)[0]
+    path.write_bytes(path.read_bytes()[:-100])
+    done = run(words(table, killed, "labels.csv"))
+    assert done.returncode == 2
+    assert f"The checkpoint '{path}' is damaged" in done.stderr
+    assert "start again" in done.stderr
+
+
+def measure(command):
+    """Run a command; return the most memory it had, in bytes."""
+    process = subprocess.Popen(
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    )
+    message = process.stderr.read()
+    _, status, usage = os.wait4(process.pid, 0)
+    process.stderr.close()
+    process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 0, message
+    # Linux counts kibibytes.
+    return usage.ru_maxrss * (1024 if sys.platform == "linux" else 1)
+
+
+def test_memory_stays_far_below_that_of_a_fit_in_memory(tmp_path):
+    path = tmp_path / "data.parquet"
+    table = make_table(700_000, 10)
+    kinds = pa.array(np.resize(["one", "two", "three"], table.num_rows))
+    pq.write_table(table.append_column("kind", kinds), path, row_group_size=100_000)
+    assert path.stat().st_size > 55e6
+    options = ("--n-clusters", 4, "--n-outliers", 20, "--n-resamples", 0)
+    fit = [*CORRAL, *map(str, ("fit", path, *options, "--id-column", "name"))]
+    whole = measure([*fit, "--labels", str(tmp_path / "whole.csv")])
+    limit = ("--memory-limit", "300MB", "--labels", str(tmp_path / "blocks.csv"))
+    blocks = measure([*fit, *limit])
+    assert blocks < whole - 200e6
+    assert (tmp_path / "whole.csv").read_bytes() == (
+        tmp_path / "blocks.csv"
+    ).read_bytes()
