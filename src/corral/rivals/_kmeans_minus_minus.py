@@ -14,26 +14,31 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from corral._outliers import costliest, find_offset
+from corral._outliers import find_offset
 from corral._sklearn_compat import Interval, StrOptions, _fit_context
 from corral._threads import use_threads
 from corral._tiles import RowSpace
 from corral._validation import count_outliers, read_sample_weight
 from corral.rivals._base import JointClusterer
+from corral.rivals._descent import (
+    Descent,
+    Rules,
+    choose_refills,
+    take_costliest,
+)
 from corral.rivals._sweeps import (
     Assignment,
     CellSums,
     Points,
+    choose_grid,
     find_ends,
     fit_space,
     place_centers,
     recover_centers,
     recover_costs,
+    spread_out,
 )
-
-# With weights the objective may rise, which ends a run; by less than this share of the
-# sum of squares it is rounding.
-_ROUNDING = 1e-12
+from corral.rivals._totals import ExactTotal
 
 # Restarts from random rows if `n_init="auto"`, as in scikit-learn.
 _N_RANDOM_STARTS = 10
@@ -247,10 +252,12 @@ class KMeansMinusMinus(
         space = fit_space(self.metric, X, ends)
         with use_threads(self.n_jobs) as threads:
             points = Points(X, space, self.n_clusters, threads)
-            sums = CellSums(points, weights, self.n_clusters + 1, space.place(ends))
-            problem = _Problem(
-                points, weights, sums, n_outliers, self.max_iter, self.tol
-            )
+            usual = points.squares[:: spread_out(points.n_rows)]
+            grid = choose_grid(space, ends, usual, points.n_rows, weights)
+            sums = CellSums(points, weights, self.n_clusters + 1, grid)
+            is_weighted = weights is not None
+            rules = Rules(grid, points.is_cosine, is_weighted, self.max_iter, self.tol)
+            problem = _Problem(points, weights, sums, n_outliers, rules)
             runs = [
                 problem.run(start)
                 for start in starts.draw(points, space, weights, self.random_state)
@@ -479,7 +486,7 @@ class _State:
 
 
 class _Problem:
-    """What stays the same in all runs of K-means--."""
+    """Runs of K-means-- on rows in memory."""
 
     def __init__(
         self,
@@ -487,8 +494,7 @@ class _Problem:
         weights: np.ndarray | None,
         sums: CellSums,
         n_outliers: int,
-        max_iter: int,
-        tol: float,
+        rules: Rules,
     ) -> None:
         self._points = points
         self._weights = weights
@@ -496,36 +502,31 @@ class _Problem:
         # The last cell holds the rows that are set aside.
         self._n_clusters = sums.n_cells - 1
         self._n_outliers = n_outliers
-        self._max_iter = max_iter
-        self._tol = tol
-        squares = np.ones(points.n_rows) if points.is_cosine else points.squares
-        # What the rows cost beside the parts that depend on the centres.
-        self._bases = squares if weights is None else weights * squares
-        self._all_bases = float(self._bases.sum())
+        self._rules = rules
+        self._bases = self._weigh(points.base_costs)
+        self._all_bases = ExactTotal.of(self._bases)
+        self._squares = ExactTotal.of(self._weigh(points.squares))
+
+    def _weigh(self, values: np.ndarray) -> np.ndarray:
+        return values if self._weights is None else self._weights * values
 
     def run(self, centers: np.ndarray) -> _Run:
         """Iterate from these centres until they rest."""
         state = self._assign(centers)
         self._sums.clear()
         self._sums.move(slice(None), None, state.cells)
-        tolerance = self._tol * self._mean_variance()
-        history: list[float] = []
-        converged = False
-        for _ in range(self._max_iter):
+        descent = Descent(self._rules, centers)
+        descent.begin(self._sums.values, self._squares, self._all_bases)
+        while not descent.is_over:
             self._refill_empty_cells(state)
-            centers = self._update(state)
-            before, state = state, self._assign(centers)
-            moved = self._move(before, state)
-            objective = self._objective(state)
-            if self._rises(objective, history):
-                state, converged = before, True
-                break
-            history.append(objective)
-            steps = centers - before.found.centers.values
-            converged = not moved or np.einsum("ij,ij->", steps, steps) <= tolerance
-            if converged:
-                break
-        return self._conclude(state, history, converged)
+            before = state
+            state = self._assign(descent.step(self._sums.values))
+            self._move(before, state)
+            aside = ExactTotal.of(self._bases[state.outliers])
+            descent.judge(self._sums.values, aside)
+            if descent.rose:
+                state = before
+        return self._conclude(state, descent)
 
     def _assign(self, centers: np.ndarray) -> _State:
         """Find the nearest centres and set the farthest rows aside."""
@@ -535,54 +536,15 @@ class _Problem:
         cells[outliers] = self._n_clusters
         return _State(found, outliers, cells)
 
-    def _move(self, old: _State, new: _State) -> bool:
-        """Let the sums follow the rows; return whether any row moved."""
+    def _move(self, old: _State, new: _State) -> None:
+        """Let the sums follow the rows."""
         rows = np.flatnonzero(old.cells != new.cells)
         if len(rows):
             self._sums.move(rows, old.cells[rows], new.cells[rows])
-        return len(rows) > 0
-
-    def _update(self, state: _State) -> np.ndarray:
-        """Return the means of the rows that are kept, of unit length for cosine."""
-        sums, weights = (each[:-1] for each in self._sums.join())
-        sizes = weights
-        if self._points.is_cosine:
-            sizes = np.sqrt(np.einsum("ij,ij->i", sums, sums))
-        # A centre without rows, or without a direction, stays where it is.
-        exists = ((weights > 0) & (sizes > 0))[:, None]
-        means = sums / np.where(exists, sizes[:, None], 1)
-        return np.where(exists, means, state.found.centers.values)
-
-    def _objective(self, state: _State) -> float:
-        """Return the sum of the costs of the rows that are kept, from the sums.
-
-        ``sum |x - c|^2 = sum |x|^2 - 2 c . sum x + |c|^2 sum 1`` in each cluster.
-        """
-        sums, weights = (each[:-1] for each in self._sums.join())
-        centers = state.found.centers
-        kept = self._all_bases - self._bases[state.outliers].sum()
-        products = float(np.einsum("ij,ij->", centers.values, sums))
-        if self._points.is_cosine:
-            return float(kept - products)
-        return float(kept - 2 * products + 2 * (centers.halves @ weights))
-
-    def _rises(self, objective: float, history: list[float]) -> bool:
-        """Tell whether the objective rises, which only weights can make it do."""
-        if self._weights is None or not history:
-            return False
-        return objective > history[-1] + _ROUNDING * self._all_bases
-
-    def _mean_variance(self) -> float:
-        """Return the mean variance of the features, over all rows."""
-        sums, weights = (each.sum(axis=0) for each in self._sums.join())
-        squares = self._points.squares
-        total = squares.sum() if self._weights is None else squares @ self._weights
-        variance = total / weights - float(np.einsum("i,i->", sums, sums)) / weights**2
-        return max(variance, 0.0) / self._points.n_features
 
     def _refill_empty_cells(self, state: _State) -> None:
         """Move the costliest rows that are kept into the cells that have none."""
-        empty = np.flatnonzero(self._sums.join()[1][:-1] == 0)
+        empty = np.flatnonzero(self._rules.join(self._sums.values)[1][:-1] == 0)
         if not len(empty):
             return
         costs = self._exact_costs(state)
@@ -591,39 +553,26 @@ class _Problem:
         )
         counts = np.bincount(state.cells[counted], minlength=self._n_clusters + 1)
         movable = counted & (state.cells < self._n_clusters) & (costs > 0)
-        candidates = np.flatnonzero(movable)
-        # One for each empty cell, and no more than one in each other is passed over.
-        n_needed = min(len(candidates), self._n_clusters)
-        candidates = candidates[costliest(costs[candidates], n_needed)]
-        # Of equal costs the first row.
-        order = iter(candidates[np.argsort(-costs[candidates], kind="stable")])
-        for cell in empty:
-            # The only row of a cell would leave that one empty.
-            row = next((row for row in order if counts[state.cells[row]] > 1), None)
-            if row is None:
-                return
-            counts[state.cells[row]] -= 1
-            moved = np.array([row])
+        rows = take_costliest(np.flatnonzero(movable), costs, self._n_clusters)
+        for place, cell in choose_refills(empty, state.cells[rows], counts):
+            moved = rows[[place]]
             self._sums.move(moved, state.cells[moved], np.array([cell]))
-            state.cells[row] = cell
+            state.cells[moved] = cell
 
     def _exact_costs(self, state: _State) -> np.ndarray:
         return self._points.costs(slice(None), state.found.labels, state.found.centers)
 
-    def _conclude(self, state: _State, history: list[float], converged: bool) -> _Run:
+    def _conclude(self, state: _State, descent: Descent) -> _Run:
         costs = self._exact_costs(state)
         kept = np.ones(len(costs), dtype=bool)
         kept[state.outliers] = False
-        weighed = costs if self._weights is None else self._weights * costs
-        # The last one straight from the costs; the others may be off by rounding.
-        history[-1] = float(weighed[kept].sum())
         return _Run(
             centers=state.found.centers.values,
             labels=state.found.labels,
             outliers=state.outliers,
             costs=costs,
-            history=np.minimum.accumulate(history),
-            converged=converged,
+            history=descent.conclude(ExactTotal.of(self._weigh(costs)[kept])),
+            converged=descent.converged,
             n_filled=int(
                 np.count_nonzero(np.bincount(state.cells)[: self._n_clusters])
             ),

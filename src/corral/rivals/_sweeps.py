@@ -10,7 +10,7 @@ from scipy import sparse
 
 from corral._assign import rounding_bound
 from corral._grid import Grid
-from corral._lloyd import weigh_rows
+from corral._centers import weigh_rows
 from corral._outliers import costliest
 from corral._threads import Threads
 from corral._tiles import RowSpace
@@ -70,16 +70,84 @@ def find_ends(X) -> np.ndarray:
     )
 
 
+def count_terms(X) -> int:
+    """Return how many values a row stores at most."""
+    return int(np.diff(X.indptr).max(initial=0)) if sparse.issparse(X) else X.shape[1]
+
+
 def fit_space(metric: str, X, ends: np.ndarray) -> RowSpace:
+    """Choose the space for rows, from some of them and from the range of all.
+
+    Parameters
+    ----------
+    metric : {"euclidean", "cosine"}
+    X : ndarray or CSR of shape (n_rows, n_features)
+    ends : ndarray of shape (2, n_features)
+        As :func:`find_ends` returns them.
+    """
+    return choose_space(metric, X[:: spread_out(X.shape[0])], ends)
+
+
+def spread_out(n_rows: int) -> int:
+    """Return the step from one to the next of some rows that stand for all."""
+    return max(n_rows // _MEDIAN_ROWS, 1)
+
+
+def choose_space(metric: str, some, ends: np.ndarray) -> RowSpace:
     """Choose the space for rows, from some of them and from the range of all.
 
     The median of some rows serves as well as that of all, which takes longer than a
     sweep. The largest and smallest values come along because they set the scale.
+
+    Parameters
+    ----------
+    metric : {"euclidean", "cosine"}
+    some : ndarray or CSR of shape (n_some, n_features)
+        Every so many rows; see :func:`spread_out`.
+    ends : ndarray of shape (2, n_features)
+        Of all rows.
     """
-    if metric == "cosine" or sparse.issparse(X):
-        return RowSpace.fit(metric, X)
-    some = X[:: max(len(X) // _MEDIAN_ROWS, 1)]
+    if metric == "cosine" or sparse.issparse(some):
+        return RowSpace.fit(metric, some, float(np.abs(ends).max(initial=0)))
     return RowSpace.fit(metric, np.concatenate([some, ends]))
+
+
+def choose_grid(
+    space: RowSpace,
+    ends: np.ndarray,
+    squares: np.ndarray,
+    n_rows: int,
+    weights: np.ndarray | None = None,
+) -> Grid:
+    """Choose the grid on which rows are added up; the last column is the weight.
+
+    One level does where its steps move a usual row no farther than the errors of a
+    plain sum in the precision of the rows, which grow as the root of their number. The
+    median, because one far row makes the steps large and must not be the measure.
+    Weights have their own range and take two levels.
+
+    Parameters
+    ----------
+    space : RowSpace
+    ends : ndarray of shape (2, n_features)
+        Largest and smallest value of each column, of all rows.
+    squares : ndarray of shape (n_some,)
+        Squared norms of some rows in the space; see :func:`spread_out`.
+    n_rows : int
+    weights : ndarray of shape (n_rows,), default=None
+    """
+    # The rows of a sphere have no value above 1.
+    largest = np.ones(ends.shape[1])
+    if space.metric != "cosine":
+        largest = np.abs(space.place(ends)).max(axis=0).astype(np.float64)
+    heaviest = 1.0 if weights is None else weights.max()
+    grid = Grid.fit(np.append(largest, 1.0) * heaviest, n_rows)
+    steps = grid.steps[:-1]
+    step = np.sqrt(np.einsum("i,i->", steps, steps)) / 2
+    error = np.sqrt(n_rows) * np.finfo(space.dtype).eps
+    if weights is None and step <= error * np.sqrt(np.median(squares)):
+        return replace(grid, n_levels=1)
+    return grid
 
 
 def place_centers(space: RowSpace, centers: np.ndarray) -> np.ndarray:
@@ -157,6 +225,8 @@ class Points:
     n_clusters : int
         How many centres there will be; sets the size of a block.
     threads : Threads
+    n_terms : int, default=None
+        How many values a row stores at most, if these are not all rows.
 
     Attributes
     ----------
@@ -166,7 +236,14 @@ class Points:
     is_cosine : bool
     """
 
-    def __init__(self, X, space: RowSpace, n_clusters: int, threads: Threads) -> None:
+    def __init__(
+        self,
+        X,
+        space: RowSpace,
+        n_clusters: int,
+        threads: Threads,
+        n_terms: int | None = None,
+    ) -> None:
         self.n_rows, self.n_features = X.shape
         self.is_cosine = space.metric == "cosine"
         self.is_sparse = sparse.issparse(X)
@@ -177,9 +254,8 @@ class Points:
         self._block_rows = self._choose_block_rows(n_clusters)
         self._buffers: dict[int, _Buffers] = {}
         # A sum has at most so many terms: those of a row, the bias and the bound.
-        n_terms = self.n_features
-        if self.is_sparse:
-            n_terms = int(np.diff(self.values.indptr).max(initial=0))
+        if n_terms is None:
+            n_terms = count_terms(X)
         self._gamma = rounding_bound(n_terms, self.dtype)
         self._gamma_wide = rounding_bound(n_terms, np.float64)
         bases = 1.0 if self.is_cosine else self.squares / 2
@@ -190,6 +266,11 @@ class Points:
                 self.n_rows, bases * (1 - self._gamma) - rounded, self.dtype
             )
             self._slacks = (self._slack_share * self.squares).astype(self.dtype)
+
+    @property
+    def base_costs(self) -> np.ndarray:
+        """What rows cost beside the parts that depend on centres, (n_rows,)."""
+        return np.ones(self.n_rows) if self.is_cosine else self.squares
 
     def _place(self, X, space: RowSpace):
         """Fill the squares and return the rows in the space."""
@@ -553,8 +634,13 @@ class CellSums:
     points : Points
     weights : ndarray of shape (n_rows,) or None
     n_cells : int
-    ends : ndarray of shape (2, n_features)
-        Largest and smallest value of each column, in the space of the points.
+    grid : Grid
+        As :func:`choose_grid` returns it.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n_cells, n_levels, n_features + 1)
+        Whole numbers of each level of the grid.
     """
 
     def __init__(
@@ -562,21 +648,13 @@ class CellSums:
         points: Points,
         weights: np.ndarray | None,
         n_cells: int,
-        ends: np.ndarray,
+        grid: Grid,
     ) -> None:
         self._points = points
         self._weights = weights
         self._cells = np.arange(n_cells, dtype=np.int32)[:, None]
         self._lock = threading.Lock()
-        # The rows of a sphere have no value above 1.
-        largest = np.ones(points.n_features)
-        if not points.is_cosine:
-            largest = np.abs(ends).max(axis=0).astype(np.float64)
-        heaviest = 1.0 if weights is None else weights.max()
-        # The last column is the weight.
-        self._grid = Grid.fit(np.append(largest, 1.0) * heaviest, points.n_rows)
-        if self._is_fine_enough():
-            self._grid = replace(self._grid, n_levels=1)
+        self._grid = grid
         if not points.is_sparse:
             self._scales = self._tile_scales()
         self.clear()
@@ -594,23 +672,6 @@ class CellSums:
         n_rows = min(self._points.piece_rows, self._points.n_rows)
         return np.tile(scales.astype(dtype), (n_rows, 1))
 
-    def _is_fine_enough(self) -> bool:
-        """Tell whether one level of the grid does.
-
-        It does where its steps move a usual row no farther than the errors of a plain
-        sum in the precision of the rows, which grow as the root of their number. The
-        median, because one far row makes the steps large and must not be the measure.
-        Weights have their own range and take two levels.
-        """
-        if self._weights is not None:
-            return False
-        squares = self._points.squares
-        usual = np.sqrt(np.median(squares[:: max(len(squares) // _MEDIAN_ROWS, 1)]))
-        steps = self._grid.steps[:-1]
-        step = np.sqrt(np.einsum("i,i->", steps, steps)) / 2
-        error = np.sqrt(len(squares)) * np.finfo(self._points.dtype).eps
-        return bool(step <= error * usual)
-
     @property
     def n_cells(self) -> int:
         """Number of cells."""
@@ -619,13 +680,14 @@ class CellSums:
     def clear(self) -> None:
         """Take all rows out."""
         shape = (self.n_cells, self._grid.n_levels, len(self._grid.steps))
-        self._sums = np.zeros(shape)
-        self._joined: tuple[np.ndarray, np.ndarray] | None = None
+        self.values = np.zeros(shape)
 
     def move(
         self, rows: np.ndarray | slice, old: np.ndarray | None, new: np.ndarray
     ) -> None:
         """Take rows out of their old cells, if any, and put them into new ones.
+
+        A cell that is not there, such as -1, stands for none.
 
         Parameters
         ----------
@@ -636,7 +698,7 @@ class CellSums:
         add_parts = self._add_sparse if self._points.is_sparse else self._add_dense
 
         def work(_: int, share: range) -> None:
-            change = np.zeros_like(self._sums)
+            change = np.zeros_like(self.values)
             for index in share:
                 here = slice(index * step, min((index + 1) * step, len(new)))
                 chosen = here if isinstance(rows, slice) else rows[here]
@@ -645,10 +707,9 @@ class CellSums:
                     signs -= self._cells == old[here]
                 add_parts(change, signs, chosen)
             with self._lock:
-                self._sums += change
+                self.values += change
 
         self._points.share(-(-len(new) // step), len(new), work)
-        self._joined = None
 
     def _add_sparse(self, sums: np.ndarray, signs: np.ndarray, rows) -> None:
         """Add rows to the cells, or take them away, as the signs say."""
@@ -673,13 +734,6 @@ class CellSums:
             if level + 1 < self._grid.n_levels:
                 multiples -= whole
                 multiples *= multiples.dtype.type(2.0**self._grid.bits)
-
-    def join(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the sums of the rows and the weights of all cells."""
-        if self._joined is None:
-            sums = self._grid.join(self._sums.reshape(self.n_cells, -1))
-            self._joined = sums[:, :-1], sums[:, -1]
-        return self._joined
 
 
 def _pad(n_clusters: int) -> int:
