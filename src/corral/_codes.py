@@ -246,7 +246,12 @@ def make_keys(codes: Codes) -> np.ndarray:
 
     Two codes share a key by chance once in some 2**60 pairs.
     """
-    return _KeyMaker(codes.book, seed=0).keys(codes.rows.T)
+    key_maker = _KeyMaker(codes.book, seed=0)
+    # A few at a time: they are made wider on the way.
+    step = max(_BLOCK_SLOTS // codes.rows.shape[1], 1)
+    starts = range(0, len(codes.rows), step)
+    parts = [key_maker.keys(codes.rows[start : start + step].T) for start in starts]
+    return np.concatenate(parts)
 
 
 class CodeCollisionError(RuntimeError):

@@ -2,7 +2,9 @@
 
 import json
 import pickle
+import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -56,7 +58,25 @@ def test_rows_of_a_file_are_plain_copies_in_c_order(npy, order):
     rows = open_source(npy(np.array(X, order=order))).read(3, 9)
     assert type(rows) is np.ndarray
     assert rows.flags.c_contiguous
-    assert rows.flags.owndata
+    # Not mapped, so that they are no part of the file any more.
+    assert not isinstance(rows.base, np.memmap)
+
+
+def test_what_was_read_of_a_file_is_no_memory_of_the_process(npy):
+    # Pages of a map that were looked at count, so that a file would as a whole.
+    path = npy(np.zeros((2**20, 8)))
+    code = (
+        "import sys; from pathlib import Path; from corral.sources import open_source\n"
+        "def held(): return int(Path('/proc/self/statm').read_text().split()[1]) * 4096\n"
+        "source = open_source(sys.argv[1]); before = held()\n"
+        "for start in range(0, 2**20, 2**16): source.read(start, start + 2**16)\n"
+        "print(held() - before)"
+    )
+    if not Path("/proc/self/statm").exists():
+        pytest.skip("needs Linux, which tells the memory of a process in /proc")
+    command = [sys.executable, "-c", code, str(path)]
+    found = subprocess.run(command, check=True, capture_output=True, text=True)
+    assert int(found.stdout) < 2**24
 
 
 def test_a_mapped_file_is_pickled_without_its_rows(npy):

@@ -31,8 +31,8 @@ class _Map(NamedTuple):
 class ArraySource:
     """Rows of an array, a memory map or a CSR array.
 
-    A memory map is pickled as the name of its file, and mapped again where it is read;
-    other arrays are pickled with all their rows.
+    A memory map is kept and pickled as the name of its file, and read from there; other
+    arrays are pickled with all their rows.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ class ArraySource:
         if not X.shape[0]:
             raise ValueError(f"{name} has no rows.")
         self._map = _find_map(X)
-        self._X = X
+        self._X = X if self._map is None else None
         self.shape: tuple[int, int] = X.shape
         self.dtype = X.dtype
         self.skipped: list[str] = []
@@ -103,14 +103,10 @@ class ArraySource:
             can be.
         """
         check_range(start, stop, self.shape[0])
-        if self._X is None and self._map is not None:
-            self._X = _map_again(self._map)
-        rows = self._X[start:stop]
-        if sparse.issparse(rows):
-            return rows
         if self._map is not None:
-            return np.array(rows, order="C", subok=False)
-        return np.ascontiguousarray(rows)
+            return _read_file(self._map, start, stop)
+        rows = self._X[start:stop]
+        return rows if sparse.issparse(rows) else np.ascontiguousarray(rows)
 
     def fingerprint(self) -> dict[str, Any]:
         """Return what tells these rows from others, ready for JSON.
@@ -126,9 +122,6 @@ class ArraySource:
             return {**known, "digest": _digest(self._X)}
         where = {"offset": self._map.offset, "order": self._map.order}
         return {**known, **describe_files([self._map.mark]), **where}
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**vars(self), "_X": self._X if self._map is None else None}
 
     def __repr__(self) -> str:
         place = "" if self._map is None else f"{self._map.mark}, "
@@ -189,11 +182,21 @@ def _find_map(X: Any) -> _Map | None:
     return _Map(mark, X.dtype, X.offset, X.shape, order)
 
 
-def _map_again(place: _Map) -> np.memmap:
+def _read_file(place: _Map, start: int, stop: int) -> np.ndarray:
+    """Return rows of a file.
+
+    Read and not mapped where they lie together: what was mapped and looked at counts as
+    memory of the process, up to the whole file.
+    """
     place.mark.check()
-    return np.memmap(
-        place.mark.path, place.dtype, "r", place.offset, place.shape, place.order
-    )
+    n_columns = place.shape[1]
+    if place.order == "C":
+        skipped = place.offset + start * n_columns * place.dtype.itemsize
+        n_cells = (stop - start) * n_columns
+        cells = np.fromfile(place.mark.path, place.dtype, n_cells, offset=skipped)
+        return cells.reshape(-1, n_columns)
+    rows = np.memmap(place.mark.path, place.dtype, "r", place.offset, place.shape, "F")
+    return np.array(rows[start:stop], order="C", subok=False)
 
 
 def _count_bytes(X: Any) -> int:
