@@ -117,7 +117,7 @@ def measure(command):
 
 def test_memory_stays_far_below_that_of_a_fit_in_memory(tmp_path):
     path = tmp_path / "data.parquet"
-    table = make_table(700_000, 10)
+    table = make_table(1_000_000, 7)
     kinds = pa.array(np.resize(["one", "two", "three"], table.num_rows))
     pq.write_table(table.append_column("kind", kinds), path, row_group_size=100_000)
     assert path.stat().st_size > 55e6

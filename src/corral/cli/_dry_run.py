@@ -79,8 +79,8 @@ def rehearse(job: Job, bar: Bar) -> dict[str, Any]:
     n_passes = _count_passes(job, encoder) if job.plan.is_by_blocks else 1
     seconds = None
     if fit_seconds is not None:
-        reading = n_passes * sample.n_rows * sample.seconds_per_row
-        seconds = round(fit_seconds + reading, 1)
+        per_row = sample.seconds_per_row + _measure_encoding(encoder, sample)
+        seconds = round(fit_seconds + n_passes * sample.n_rows * per_row, 1)
     return {
         **describe_table(encoder, sample.n_rows, Missing(encoder.n_missing_, {})),
         "is_exact": sample.is_exact,
@@ -150,25 +150,24 @@ def _say_seconds(seconds: float) -> str:
 
 
 def _take_sample(job: Job, bar: Bar) -> _Sample:
-    start = time.perf_counter()
-    rows, n_rows, is_exact = _read_some(job, bar)
-    per_row = (time.perf_counter() - start) / rows.shape[0]
-    return _Sample(_thin(rows, _SAMPLE_ROWS), n_rows, is_exact, per_row)
-
-
-def _read_some(job: Job, bar: Bar) -> tuple[Any, int, bool]:
-    """Return some rows, how many there are, and whether that is exact."""
-    size = job.plan.size
+    """Read some rows, and measure how long that takes."""
+    size, start = job.plan.size, time.perf_counter()
     kind, _ = kind_of(job.data, f"'{job.data}'", job.form)
+    is_exact = True
     if kind in ("csv", "tsv") and size.n_rows is not None:
         rows, share = read_head(job.data, str(kind), _HEAD_BYTES)
-        return rows, round(rows.shape[0] / share), share == 1
-    if size.is_exact or job.plan.is_by_blocks:
+        n_rows, is_exact = round(rows.shape[0] / share), share == 1
+    elif size.is_exact or job.plan.is_by_blocks:
         source = _open(job, bar)
-        return _read_places(source), source.shape[0], True
-    # A form that cannot be read in part, or a file that is broken and says so here.
-    rows = read(job.data, job.form, bar)
-    return rows, rows.shape[0], True
+        # Opening takes the same time for few rows and for many.
+        start = time.perf_counter()
+        rows, n_rows = _read_places(source), source.shape[0]
+    else:
+        # A form that cannot be read in part, or a file that is broken and says so.
+        rows = read(job.data, job.form, bar)
+        n_rows = rows.shape[0]
+    per_row = (time.perf_counter() - start) / rows.shape[0]
+    return _Sample(_thin(rows, _SAMPLE_ROWS), n_rows, is_exact, per_row)
 
 
 def _open(job: Job, bar: Bar) -> Any:
@@ -219,6 +218,13 @@ def _try_fit(job: Job, sample: _Sample) -> tuple[TableEncoder, float | None]:
     model, seconds = _fit(job, sample, n_sampled)
     per_row = max(seconds - few_seconds, 0.0) / (n_sampled - n_few)
     return model.encoder_, seconds + per_row * (sample.n_rows - n_sampled)
+
+
+def _measure_encoding(encoder: TableEncoder, sample: _Sample) -> float:
+    """Return how long it takes to turn a row into numbers, which each pass does."""
+    start = time.perf_counter()
+    encoder.transform(sample.rows)
+    return (time.perf_counter() - start) / sample.rows.shape[0]
 
 
 def _fit(job: Job, sample: _Sample, n_rows: int) -> tuple[TableModel, float]:
