@@ -140,12 +140,20 @@ class SourceBlocks:
         stop = int(self._ends[index])
         start = stop - int(self.sizes[index])
         rows = self.source.read(start, stop)
-        try:
-            return self._check(rows)
-        except ValueError as error:
-            raise ValueError(
-                f"Rows {start} to {stop - 1} of {self.source} cannot be used. {error}"
-            ) from error
+        return check_rows(self._check, rows, start, self.source)
+
+
+def check_rows(
+    check: Callable[[Any], Block], rows: Any, start: int, name: object
+) -> Block:
+    """Check rows; errors tell which rows these are, and of what."""
+    try:
+        return check(rows)
+    except ValueError as error:
+        stop = start + rows.shape[0]
+        raise ValueError(
+            f"Rows {start} to {stop - 1} of {name} cannot be used. {error}"
+        ) from error
 
 
 def cut_sizes(n_rows: int, block_rows: int) -> np.ndarray:

@@ -7,6 +7,8 @@ from typing import Any
 
 from corral.dask._errors import need_dask
 
+_LOOPBACK = "127.0.0.1"
+
 # A worker that has not been heard of for so long is given up, and others do its work.
 _WORKER_TTL = "60s"
 
@@ -30,7 +32,8 @@ def start_cluster(
     memory_limit : int or str, default="auto"
         Of each worker.
     dashboard_address : str, default=None
-        Where Dask's dashboard is served, such as "127.0.0.1:8787". None leaves it off.
+        Where Dask's dashboard is served, such as "127.0.0.1:8787"; only this machine
+        may see it. None leaves it off.
     report : str or Path, default=None
         A file for Dask's performance report, a page of HTML.
 
@@ -55,17 +58,27 @@ def start_cluster(
                 n_workers=n_workers,
                 threads_per_worker=1,
                 processes=True,
-                host="127.0.0.1",
+                host=_LOOPBACK,
                 memory_limit=memory_limit,
-                dashboard_address=dashboard_address,
-                # Without its own word, the scheduler serves some pages at a fixed port.
-                scheduler_kwargs={
-                    "dashboard": dashboard_address is not None,
-                    "dashboard_address": dashboard_address or "127.0.0.1:0",
-                },
+                dashboard_address=_check_address(dashboard_address),
+                scheduler_kwargs={"dashboard": dashboard_address is not None},
             )
         )
         client = stack.enter_context(distributed.Client(cluster))
         if report is not None:
             stack.enter_context(distributed.performance_report(filename=str(report)))
         yield client
+
+
+def _check_address(address: str | None) -> str:
+    """Return where the scheduler serves pages; refuse what other machines may see."""
+    if address is None:
+        # Dask tells its state to monitors even without a dashboard: at any port.
+        return f"{_LOOPBACK}:0"
+    host, _, port = address.rpartition(":")
+    if host not in ("", "localhost", _LOOPBACK) or not port.isdecimal():
+        raise ValueError(
+            f"dashboard_address={address!r} should be an address of this machine that "
+            f"others do not see. Use '{_LOOPBACK}:8787'."
+        )
+    return f"{_LOOPBACK}:{port}"

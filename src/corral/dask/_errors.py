@@ -39,7 +39,7 @@ def tell_loss(client: Any) -> Iterator[None]:
     distributed = need_dask("distributed")
     # What is sent now would wait for an answer until the client gives up.
     if client.status != "running":
-        raise _lost(f"the client is {client.status}")
+        raise _lost(f"its client is {client.status}")
     cancelled = (
         distributed.comm.CommClosedError,
         distributed.client.FutureCancelledError,
@@ -55,7 +55,7 @@ def tell_loss(client: Any) -> Iterator[None]:
         ) from error
     except Exception as error:
         if isinstance(error, cancelled) or client.status != "running":
-            raise _lost(_first_line(error)) from error
+            raise _lost("its scheduler does not answer") from error
         raise
 
 
@@ -64,8 +64,3 @@ def _lost(reason: str) -> ClusterLostError:
         f"The Dask cluster was lost: {reason}. Start the fit again on another one; "
         "with the same checkpoint_dir it goes on from where it was."
     )
-
-
-def _first_line(error: BaseException) -> str:
-    lines = str(error).strip().splitlines() or [type(error).__name__]
-    return lines[0].rstrip(".")

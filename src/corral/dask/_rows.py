@@ -92,7 +92,7 @@ def is_collection(X: Any) -> bool:
 
 def is_frame(X: Any) -> bool:
     """Return whether a collection of Dask is a data frame."""
-    return hasattr(X, "map_partitions")
+    return hasattr(X, "map_partitions") and hasattr(X, "columns")
 
 
 def check_chunks(X: Any) -> None:

@@ -9,7 +9,7 @@ from corral._answers import Answer, Columns, Summary, answer_rows
 from corral._journal import Journal
 from corral._partitions import Partitioner
 from corral._profiles import Members, Profile, RoughRows, Sums, View
-from corral._row_blocks import Block, RowBlocks
+from corral._row_blocks import Block, RowBlocks, check_rows
 from corral._scan import Glance, Scan, glance, note_scan, share_out_rows
 from corral._states import State, States, name_block, pack_state, unpack_state
 from corral._threads import Threads
@@ -51,7 +51,9 @@ class DaskWorkplace:
 
     def scan(self, rows: np.ndarray) -> Scan:
         """Look at all rows for the first time, and take some."""
-        wanted = share_out_rows(rows, self.rows.sizes)
+        sizes = self.rows.sizes
+        starts = (np.cumsum(sizes) - sizes).tolist()
+        wanted = list(zip(share_out_rows(rows, sizes), starts, strict=True))
 
         def look() -> Glance:
             found = self._tasks.start(
@@ -125,9 +127,14 @@ def work_on_block(
     return function(_read(block, check), threads, *args)
 
 
-def scan_block(block: Any, threads: Threads, check: Any, rows: np.ndarray) -> Glance:
+def scan_block(
+    block: Any, threads: Threads, check: Any, rows_and_start: tuple[np.ndarray, int]
+) -> Glance:
     """Look at a block for the first time, and take some of its rows."""
-    return glance(_read(block, check), rows)
+    rows, start = rows_and_start
+    is_piece = isinstance(block, Piece)
+    found, name = (block(), block.source) if is_piece else (block, "X")
+    return glance(check_rows(check, found, start, name), rows)
 
 
 def label_block(
