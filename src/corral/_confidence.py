@@ -78,15 +78,18 @@ def compare_labels(
     n_codes, n_clusters = len(codes.rows), table.shape[1]
     shares = np.zeros(n_codes)
 
+    answers = [_AllAnswers.make(codes, table, each) for each in resamples]
+
     def work(here: slice) -> np.ndarray:
         sizes = np.empty((len(resamples), 2, n_clusters))
         labels, counts = code_labels[here], codes.counts[here]
-        rows = np.arange(len(labels))
         for number, partitions in enumerate(resamples):
-            each = _cost(codes.rows[here], codes.book, table, partitions)
-            # Where others are as near, as without any label, a row stays.
-            is_same = each[rows, labels] <= each.min(axis=1)
-            nearest = np.where(is_same, labels, each.argmin(axis=1))
+            rows, known = codes.rows[here], answers[number]
+            places = np.arange(len(rows)) if known is None else known.find(rows)
+            if known is None:
+                known = _AllAnswers.of(_cost(rows, codes.book, table, partitions))
+            is_same = known.is_nearest[places, labels]
+            nearest = np.where(is_same, labels, known.nearest[places])
             shares[here] += is_same
             sizes[number] = [
                 np.bincount(labels, counts * is_same, minlength=n_clusters),
@@ -96,6 +99,54 @@ def compare_labels(
 
     sizes = sum(threads.map(work, _split(n_codes)))
     return shares / len(resamples), sizes
+
+
+class _AllAnswers(NamedTuple):
+    """What is nearest for all combinations of labels in a resample.
+
+    There are fewer of them than codes where these are many.
+
+    Attributes
+    ----------
+    partitions : ndarray
+    n_slots : ndarray
+        Of each of these.
+    is_nearest : ndarray of shape (n_combinations, n_clusters), bool
+        Where others are as near, as without any label, several are.
+    nearest : ndarray of shape (n_combinations,)
+        The first of them.
+    """
+
+    partitions: np.ndarray
+    n_slots: np.ndarray
+    is_nearest: np.ndarray
+    nearest: np.ndarray
+
+    @classmethod
+    def make(
+        cls, codes: Codes, table: np.ndarray, partitions: np.ndarray
+    ) -> "_AllAnswers | None":
+        """Price all combinations; None if there are more of them than codes."""
+        n_slots = codes.book.n_labels[partitions] + 2
+        if n_slots.prod() > len(codes.rows):
+            return None
+        rows = np.zeros((n_slots.prod(), len(codes.book.n_labels)), np.intp)
+        labels = np.unravel_index(np.arange(len(rows)), n_slots)
+        rows[:, partitions] = np.stack(labels, axis=1)
+        found = cls.of(_cost(rows, codes.book, table, partitions))
+        return found._replace(partitions=partitions, n_slots=n_slots)
+
+    @classmethod
+    def of(cls, costs: np.ndarray) -> "_AllAnswers":
+        """Tell what is nearest at costs of shape (n_combinations, n_clusters)."""
+        nobody = np.zeros(0, dtype=np.intp)
+        is_nearest = costs <= costs.min(axis=1, keepdims=True)
+        return cls(nobody, nobody, is_nearest, costs.argmin(axis=1))
+
+    def find(self, rows: np.ndarray) -> np.ndarray:
+        """Return the combinations that codes have."""
+        labels = tuple(rows[:, each] for each in self.partitions)
+        return np.ravel_multi_index(labels, self.n_slots)
 
 
 def measure_stability(n_nearest: np.ndarray, n_again: np.ndarray) -> np.ndarray:

@@ -37,7 +37,7 @@ from corral._fusion import FusionSettings, Problem
 from corral._linkage import N_STARTS
 from corral._memory import Budget, read_limit
 from corral._notebook import NotebookMixin
-from corral._open import is_source, open_blocks, open_journal
+from corral._open import open_blocks, open_journal
 from corral._partition_mixin import (
     Basis,
     PartitionMixin,
@@ -48,7 +48,13 @@ from corral._partitions import Partitioner
 from corral._position import fit_ruler, rarity_table
 from corral._profiles import Profile
 from corral._random import Streams, draw_fit_seed, draw_rows, make_streams
-from corral._row_blocks import Block, MemoryBlocks, RowBlocks, cut_sizes
+from corral._row_blocks import (
+    Block,
+    MemoryBlocks,
+    RowBlocks,
+    cut_sizes,
+    is_source,
+)
 from corral._search import Limits
 from corral._selection import Selection
 from corral._sklearn_compat import Interval, StrOptions, _fit_context

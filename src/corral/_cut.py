@@ -80,7 +80,9 @@ def find_cut(
         return Cut(np.inf, (0,) * len(states.sizes))
     if guess is not None and int(states.sizes.sum()) > _GATHERED:
         near = [guess * (1 - _CLOSE_BY), guess * (1 + _CLOSE_BY)]
-        gathered = list(states.map(gather_costs, table, *near))
+        # No block tells more costs than its share of what may be gathered.
+        most = _GATHERED // len(states.sizes)
+        gathered = list(states.map(gather_costs, table, *near, most))
         n_wanted = n_rows - sum(part.n_above for part in gathered)
         if 0 < n_wanted <= sum(len(part.costs) for part in gathered):
             return _settle(gathered, n_wanted)
@@ -99,7 +101,7 @@ def find_cut(
     if n_inside > _GATHERED:
         # So many rows cost the very same.
         counts = list(states.map(count_level, table, low))
-        return Cut(low, _share_out(counts, n_wanted))
+        return Cut(low, share_out(counts, n_wanted))
     return _settle(list(states.map(gather_costs, table, low, low + width)), n_wanted)
 
 
@@ -116,7 +118,7 @@ def _settle(gathered: list[Gathered], n_wanted: int) -> Cut:
     cost = float(np.partition(costs, len(costs) - n_wanted)[len(costs) - n_wanted])
     n_level = n_wanted - int(np.count_nonzero(costs > cost))
     counts = [int(np.count_nonzero(part.costs == cost)) for part in gathered]
-    return Cut(cost, _share_out(counts, n_level))
+    return Cut(cost, share_out(counts, n_level))
 
 
 def _find_limit(table: np.ndarray, book: CodeBook) -> float:
@@ -125,7 +127,7 @@ def _find_limit(table: np.ndarray, book: CodeBook) -> float:
     return 2.0 ** int(np.ceil(np.log2(largest + FARTHEST + 1)))
 
 
-def _share_out(counts: list[int], n_wanted: int) -> tuple[int, ...]:
+def share_out(counts: list[int], n_wanted: int) -> tuple[int, ...]:
     """Return how many rows of each block are taken if the first ones are."""
     before = np.cumsum(counts) - counts
     return tuple(np.clip(n_wanted - before, 0, counts).tolist())
@@ -156,9 +158,18 @@ def count_level(state: State, threads: Threads, table: np.ndarray, cost: float) 
 
 
 def gather_costs(
-    state: State, threads: Threads, table: np.ndarray, low: float, high: float
+    state: State,
+    threads: Threads,
+    table: np.ndarray,
+    low: float,
+    high: float,
+    most: int | None = None,
 ) -> Gathered:
-    """Return the costs of rows that are at least ``low`` and less than ``high``."""
+    """Return the costs of rows that are at least ``low`` and less than ``high``.
+
+    Where there are more than ``most``, all rows are said to be above: a guess that
+    leads there is of no use.
+    """
     _, code_costs = state.price_codes(table, threads)
 
     def work(here: slice) -> tuple[np.ndarray, int]:
@@ -168,6 +179,8 @@ def gather_costs(
         return inside, len(costs) - len(inside)
 
     parts = list(threads.map(work, chunk_rows(state)))
+    if most is not None and sum(len(costs) for costs, _ in parts) > most:
+        return Gathered(np.zeros(0), state.n_rows)
     return Gathered(
         np.concatenate([costs for costs, _ in parts]), sum(above for _, above in parts)
     )

@@ -1,6 +1,5 @@
 """How a fit begins on rows that are not in memory, or goes on after it was ended."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,11 +19,6 @@ _FIRST_ROWS = 1000
 
 # Parameters that do not change results.
 _FREE = {"n_jobs", "verbose", "memory_limit", "checkpoint_dir"}
-
-
-def is_source(X: Any) -> bool:
-    """Return whether X is read block by block: a path, a function or a source."""
-    return isinstance(X, (str, Path)) or callable(X) or hasattr(X, "fingerprint")
 
 
 class BlockCheck:

@@ -2,12 +2,18 @@
 
 import hashlib
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from scipy import sparse
 
 from corral._validation import Features
+
+
+def is_source(X: Any) -> bool:
+    """Return whether X is read block by block: a path, a function or a source."""
+    return isinstance(X, (str, Path)) or callable(X) or hasattr(X, "fingerprint")
 
 
 class Block(NamedTuple):

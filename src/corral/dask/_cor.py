@@ -8,8 +8,8 @@ from sklearn.utils.validation import check_is_fitted
 import corral
 from corral._callbacks import log_progress
 from corral._memory import Budget, read_limit
-from corral._open import BlockCheck, count_row_bytes, is_source, open_journal
-from corral._row_blocks import RowBlocks
+from corral._open import BlockCheck, count_row_bytes, open_journal
+from corral._row_blocks import RowBlocks, is_source
 from corral._threads import Threads
 from corral._workplace import Workplace
 from corral.dask._errors import find_client, need_dask, tell_loss

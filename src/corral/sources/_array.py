@@ -73,7 +73,7 @@ class ArraySource:
         if not X.shape[0]:
             raise ValueError(f"{name} has no rows.")
         self._map = _find_map(X)
-        self._X = X if self._map is None else None
+        self._X: Any = X if self._map is None else None
         self.shape: tuple[int, int] = X.shape
         self.dtype = X.dtype
         self.skipped: list[str] = []
