@@ -7,6 +7,7 @@ import zipfile
 import numpy as np
 import pytest
 
+from corral import COR
 from corral._journal import Journal
 
 IDENTITY = {"parameters": {"n_clusters": 3, "eps": 0.01}, "rows": {"shape": [9, 2]}}
@@ -224,3 +225,22 @@ def test_a_temporary_journal_goes_with_the_object():
     assert_equal(journal.read("block"), draw_entry())
     del journal
     assert not folder.exists()
+
+
+def test_two_fits_do_not_write_to_one_folder(tmp_path):
+    first = Journal.open(tmp_path / "notes", {"rows": 1})
+    with pytest.raises(ValueError, match="is in use by another fit. Wait for its end"):
+        Journal.open(tmp_path / "notes", {"rows": 1})
+    first.close()
+    Journal.open(tmp_path / "notes", {"rows": 1}).close()
+
+
+def test_a_fit_that_failed_leaves_its_folder_to_the_next(tmp_path):
+    # Also while the error is looked at, which holds all that the fit had.
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    model = COR(2, n_outliers=3, checkpoint_dir=tmp_path / "notes", random_state=0)
+    with pytest.raises(ValueError, match="distinct codes") as error:
+        model.set_params(n_partitions=1, n_clusters=40, k_range=(2, 2)).fit(X)
+    assert error.traceback
+    with pytest.raises(ValueError, match="distinct codes"):
+        model.fit(X)

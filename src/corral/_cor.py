@@ -886,12 +886,20 @@ class COR(
         self._check_numbers(n_samples)
         with use_threads(self.n_jobs) as threads:
             place = self._make_workplace(rows, threads)
-            streams = make_streams(draw_fit_seed(self.random_state, place.journal))
-            encoded = self._encode_rows(place, weights, streams)
-            self._set_numbers(encoded, weights, streams, threads)
-            fuser = self._make_fuser(encoded, weights, streams, threads)
-            self._finish(encoded, place, weights, streams, fuser)
+            try:
+                self._fit_in(place, weights)
+            finally:
+                if place.journal is not None:
+                    place.journal.close()
         return self
+
+    def _fit_in(self, place: Workplace, weights: np.ndarray | None) -> None:
+        """Do the four stages in a workplace."""
+        streams = make_streams(draw_fit_seed(self.random_state, place.journal))
+        encoded = self._encode_rows(place, weights, streams)
+        self._set_numbers(encoded, weights, streams, place.threads)
+        fuser = self._make_fuser(encoded, weights, streams, place.threads)
+        self._finish(encoded, place, weights, streams, fuser)
 
     def _make_workplace(self, rows: RowBlocks, threads: Threads) -> Workplace:
         """Return where the passes over rows are done."""

@@ -7,7 +7,7 @@ import tempfile
 import weakref
 import zipfile
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import scipy
@@ -15,6 +15,12 @@ import sklearn
 
 import corral
 from corral._atomic import write_atomically
+
+try:
+    import fcntl
+except ImportError:
+    # Not on Windows.
+    fcntl = None  # type: ignore[assignment]
 
 # The page that tells whose folder it is.
 _PAGE = "checkpoint.json"
@@ -41,6 +47,8 @@ class Journal:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         folder.mkdir(parents=True, exist_ok=True)
+        # Held by a fit, so that no other one writes here.
+        self._lock: IO[bytes] | None = None
 
     @classmethod
     def open(cls, folder: str | Path, identity: dict[str, Any]) -> "Journal":
@@ -73,6 +81,7 @@ class Journal:
         else:
             with write_atomically(page) as part:
                 part.write_text(_seal(_complete(identity)), encoding="utf-8")
+        journal._lock = _take_lock(page)
         # What was being written when a run was ended.
         for part in folder.glob(_PARTS):
             part.unlink(missing_ok=True)
@@ -84,6 +93,16 @@ class Journal:
         journal = cls(Path(tempfile.mkdtemp(prefix="corral-")))
         weakref.finalize(journal, shutil.rmtree, journal.folder, ignore_errors=True)
         return journal
+
+    def close(self) -> None:
+        """Let others write here."""
+        if self._lock is not None:
+            self._lock.close()
+        self._lock = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Workers write for the fit that holds the lock.
+        return {"folder": self.folder, "_lock": None}
 
     def has(self, name: str) -> bool:
         """Return whether there is such an entry."""
@@ -119,6 +138,21 @@ class Journal:
 
     def _path(self, name: str) -> Path:
         return self.folder / f"{name}.npz"
+
+
+def _take_lock(page: Path) -> IO[bytes]:
+    """Hold a file until it is closed or the process ends, however that comes about."""
+    file = page.open("rb")
+    if fcntl is not None:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            file.close()
+            raise ValueError(
+                f"checkpoint_dir='{page.parent}' is in use by another fit. Wait for "
+                "its end, or name another folder."
+            ) from error
+    return file
 
 
 def _read_array(archive: zipfile.ZipFile, part: str) -> np.ndarray:
