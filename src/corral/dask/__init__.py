@@ -1,4 +1,4 @@
-"""COR on a Dask cluster: rows on many machines, or in files that all of them see."""
+"""COR and K-means-- on a Dask cluster: rows of many machines, or of shared files."""
 
 import importlib
 from typing import TYPE_CHECKING, Any
@@ -7,13 +7,15 @@ if TYPE_CHECKING:
     from corral.dask._cluster import start_cluster as start_cluster
     from corral.dask._cor import COR as COR
     from corral.dask._errors import ClusterLostError as ClusterLostError
+    from corral.dask._kmeans_minus_minus import KMeansMinusMinus as KMeansMinusMinus
 
-__all__ = ["COR", "ClusterLostError", "start_cluster"]
+__all__ = ["COR", "ClusterLostError", "KMeansMinusMinus", "start_cluster"]
 
 # Loaded when they are first asked for: Dask takes a second to import.
 _HOMES = {
     "COR": "corral.dask._cor",
     "ClusterLostError": "corral.dask._errors",
+    "KMeansMinusMinus": "corral.dask._kmeans_minus_minus",
     "start_cluster": "corral.dask._cluster",
 }
 

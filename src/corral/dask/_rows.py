@@ -141,7 +141,7 @@ def list_blocks(X: Any) -> tuple[list[Any], np.ndarray]:
     sizes = sizes.astype(np.intp)
     kept = np.flatnonzero(sizes)
     if not len(kept):
-        raise ValueError("X has 0 sample(s); COR needs at least 1.")
+        raise ValueError("X has 0 sample(s); at least 1 is needed.")
     return [blocks[index] for index in kept], sizes[kept]
 
 

@@ -4,7 +4,7 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple, Protocol
 
 import numpy as np
 from scipy import sparse
@@ -14,18 +14,22 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from corral._memory import Budget, read_limit
 from corral._outliers import find_offset
+from corral._row_blocks import RowBlocks, is_source
 from corral._sklearn_compat import Interval, StrOptions, _fit_context
-from corral._threads import use_threads
+from corral._threads import Threads, use_threads
 from corral._tiles import RowSpace
 from corral._validation import count_outliers, read_sample_weight
 from corral.rivals._base import JointClusterer
+from corral.rivals._block_runs import BlockRuns, Place, survey
 from corral.rivals._descent import (
     Descent,
     Rules,
     choose_refills,
     take_costliest,
 )
+from corral.rivals._open_rows import LocalPlace, open_rows
 from corral.rivals._sweeps import (
     Assignment,
     CellSums,
@@ -42,6 +46,9 @@ from corral.rivals._totals import ExactTotal
 
 # Restarts from random rows if `n_init="auto"`, as in scikit-learn.
 _N_RANDOM_STARTS = 10
+
+# So many rows are shuffled as a whole to draw some of them.
+_SHUFFLED_ROWS = 2**22
 
 
 class KMeansMinusMinus(
@@ -99,6 +106,11 @@ class KMeansMinusMinus(
     n_jobs : int, default=None
         Number of threads. None means as many as BLAS may use. Results are the same for
         any number.
+
+    memory_limit : int or str, default=None
+        Bytes that the process may take, such as "2GB", for rows that are read block by
+        block; rows that are in memory already do not count. None means half of what is
+        free. Results are the same for any limit.
 
     random_state : int, RandomState instance or None, default=None
         Seed of the starts.
@@ -158,6 +170,12 @@ class KMeansMinusMinus(
     are set aside depends on their distance only, and each counts as one. Then an
     iteration could raise the objective; the run ends before it.
 
+    *Rows that do not fit into memory.* A source gives the same result as its rows in
+    memory, to the last bit. All restarts take part in the same passes over the rows,
+    mostly one for each iteration; the farthest rows are found exactly over all blocks.
+    Labels and scores are memory maps where they are large. "k-means++" needs the rows
+    in memory.
+
     *Storage.* Dense and sparse rows give the same labels but for rounding, for any
     number of threads. Constant columns change nothing.
 
@@ -196,6 +214,7 @@ class KMeansMinusMinus(
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
         "n_jobs": [Integral, None],
+        "memory_limit": [Interval(Integral, 1, None, closed="left"), str, None],
         "random_state": ["random_state"],
     }
 
@@ -211,6 +230,7 @@ class KMeansMinusMinus(
         max_iter=300,
         tol=1e-4,
         n_jobs=None,
+        memory_limit=None,
         random_state=None,
     ):
         self.n_clusters = n_clusters
@@ -222,6 +242,7 @@ class KMeansMinusMinus(
         self.max_iter = max_iter
         self.tol = tol
         self.n_jobs = n_jobs
+        self.memory_limit = memory_limit
         self.random_state = random_state
 
     @_fit_context(prefer_skip_nested_validation=True)
@@ -231,21 +252,25 @@ class KMeansMinusMinus(
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-            The rows.
+            The rows. Rows that do not fit into memory are read block by block from the
+            path of a Parquet, CSV or NPY file or of a folder of Parquet files, from a
+            function that returns a new iterator over blocks, or from what
+            :func:`corral.sources.open_source` returns.
         y : Ignored
             Here because scikit-learn passes it.
         sample_weight : array-like of shape (n_samples,), default=None
-            How much each row counts in centres and objective.
+            How much each row counts in centres and objective. Not for rows that are
+            read block by block.
 
         Returns
         -------
         self : KMeansMinusMinus
             The fitted estimator.
         """
+        if self._reads_blocks(X):
+            return self._fit_blocks(X, sample_weight)
         X = self._read(X, reset=True)
-        n_outliers = count_outliers(
-            self.n_outliers, self.contamination, X.shape[0], self.n_clusters
-        )
+        n_outliers = self._count_outliers(X.shape[0])
         weights = read_sample_weight(sample_weight, X.shape[0])
         starts = Starts(self.init, self.n_init, self.n_clusters, X.shape[1])
         ends = find_ends(X)
@@ -263,23 +288,78 @@ class KMeansMinusMinus(
                 for start in starts.draw(points, space, weights, self.random_state)
             ]
         best = min(runs, key=lambda run: run.objective)
+        self.nearest_labels_ = best.labels
+        self.labels_ = best.labels.copy()
+        self.labels_[best.outliers] = -1
+        self.outlier_scores_ = recover_costs(space, best.costs)
+        self.offset_ = find_offset(self.outlier_scores_, best.outliers, n_outliers)
+        # The weights were scaled to a mean of 1.
+        given = 1.0 if sample_weight is None else np.asarray(sample_weight, dtype=float)
+        self._set_outcome_of(best, space, n_outliers, float(np.mean(given)))
+        return self
+
+    def _reads_blocks(self, X) -> bool:
+        return is_source(X)
+
+    def _count_outliers(self, n_samples: int) -> int:
+        return count_outliers(
+            self.n_outliers, self.contamination, n_samples, self.n_clusters
+        )
+
+    def _fit_blocks(self, X, sample_weight):
+        """Fit rows that are read block by block."""
+        if sample_weight is not None:
+            raise ValueError(
+                "sample_weight cannot be used with rows that are read block by block. "
+                "Give the rows as an array."
+            )
+        rows = self._open_rows(X)
+        n_samples = int(rows.sizes.sum())
+        n_outliers = self._count_outliers(n_samples)
+        starts = Starts(self.init, self.n_init, self.n_clusters, self.n_features_in_)
+        with use_threads(self.n_jobs) as threads:
+            place = self._make_place(rows, threads)
+            chosen = starts.choose_rows(n_samples, self.random_state)
+            wanted, places = np.unique(chosen, return_inverse=True)
+            ground, taken = survey(place, self.metric, self.n_clusters, wanted)
+            rules = Rules(
+                ground.grid, self.metric == "cosine", False, self.max_iter, self.tol
+            )
+            runs = BlockRuns(place, ground, rules, n_outliers)
+            rows_of_starts = places.reshape(chosen.shape)
+            best, told, columns = runs.find_best(
+                starts.place(ground.space, taken, rows_of_starts)
+            )
+        for name, values in columns.close().items():
+            setattr(self, name, values)
+        self.offset_ = -told.largest if n_outliers else -np.inf
+        self._set_outcome_of(best, ground.space, n_outliers)
+        return self
+
+    def _open_rows(self, X) -> RowBlocks:
+        """Return the rows of a source in blocks."""
+        return open_rows(self, X, self._budget)
+
+    def _make_place(self, rows: RowBlocks, threads: Threads) -> Place:
+        """Return where the passes over rows are made."""
+        return LocalPlace(rows, threads, self._budget)
+
+    @property
+    def _budget(self) -> Budget:
+        return Budget(read_limit(self.memory_limit))
+
+    def _set_outcome_of(
+        self, best: "_Best", space: RowSpace, n_outliers: int, mean_weight: float = 1.0
+    ) -> None:
+        """Set what is not told of each row."""
         self._warn(best, n_outliers)
         self._space = space
         self._centers = best.centers
         self.cluster_centers_ = recover_centers(space, best.centers)
-        self.nearest_labels_ = best.labels
-        self.outlier_scores_ = recover_costs(space, best.costs)
         self.n_outliers_ = n_outliers
-        self.offset_ = find_offset(self.outlier_scores_, best.outliers, n_outliers)
-        self.labels_ = best.labels.copy()
-        self.labels_[best.outliers] = -1
-        # The weights were scaled to a mean of 1.
-        given = 1.0 if sample_weight is None else np.asarray(sample_weight, dtype=float)
-        history = best.history * np.mean(given)
-        self.objective_history_ = recover_costs(space, history)
+        self.objective_history_ = recover_costs(space, best.history * mean_weight)
         self.objective_ = float(self.objective_history_[-1])
         self.n_iter_ = len(best.history)
-        return self
 
     def predict(self, X):
         """Return the cluster of each row, -1 for outliers.
@@ -364,13 +444,13 @@ class KMeansMinusMinus(
             costs = points.costs(slice(None), found.labels, found.centers)
         return found.labels, recover_costs(self._space, costs)
 
-    def _warn(self, best: "_Run", n_outliers: int) -> None:
+    def _warn(self, best: "_Best", n_outliers: int) -> None:
         if not best.converged:
             warnings.warn(
                 f"K-means-- stopped at max_iter={self.max_iter} before its objective "
-                f"came to rest at {best.objective:.6g}. Raise max_iter.",
+                f"came to rest at {best.history[-1]:.6g}. Raise max_iter.",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
         if best.n_filled < self.n_clusters:
             warnings.warn(
@@ -378,12 +458,32 @@ class KMeansMinusMinus(
                 f"row after {n_outliers} outliers were set aside; the others have "
                 "none. Lower n_clusters or the number of outliers.",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
 
     @property
     def _n_features_out(self) -> int:
         return len(self.cluster_centers_)
+
+
+class _Best(Protocol):
+    """The run that is kept, wherever its rows are."""
+
+    @property
+    def centers(self) -> np.ndarray:
+        """Of shape (n_clusters, n_features), float64, in the space of the rows."""
+
+    @property
+    def history(self) -> np.ndarray:
+        """The objective after each iteration, in the space of the rows."""
+
+    @property
+    def converged(self) -> bool:
+        """Whether the centres rest."""
+
+    @property
+    def n_filled(self) -> int:
+        """Number of clusters that kept a row."""
 
 
 class Starts:
@@ -419,9 +519,45 @@ class Starts:
         draw = {"random": _draw_rows, "k-means++": _draw_far_apart}[self._kind]
         rng = check_random_state(random_state)
         for _ in range(self._n_starts):
-            rows = draw(points, self._n_clusters, weights, rng)
-            chosen = points.values[rows].astype(np.float64)
-            yield chosen.toarray() if sparse.issparse(chosen) else chosen
+            yield _widen(points.values[draw(points, self._n_clusters, weights, rng)])
+
+    def choose_rows(self, n_rows: int, random_state) -> np.ndarray:
+        """Return the rows of :meth:`draw` if they can be chosen without being seen.
+
+        Returns
+        -------
+        rows : ndarray of shape (n_starts, n_clusters)
+        """
+        if self._kind == "k-means++":
+            raise ValueError(
+                "init='k-means++' cannot be used with rows that are read block by "
+                "block. Use init='random' or give the centres."
+            )
+        rng = check_random_state(random_state)
+        n_starts = 0 if self._given is not None else self._n_starts
+        rows = [draw_few(rng, n_rows, self._n_clusters) for _ in range(n_starts)]
+        return np.array(rows, dtype=np.intp).reshape(n_starts, self._n_clusters)
+
+    def place(self, space: RowSpace, taken, rows: np.ndarray) -> list[np.ndarray]:
+        """Return the centres of :meth:`draw` from rows that were read.
+
+        Parameters
+        ----------
+        space : RowSpace
+        taken : ndarray or CSR of shape (n_taken, n_features)
+        rows : ndarray of shape (n_starts, n_clusters)
+            Which of them.
+        """
+        if self._given is not None:
+            return [place_centers(space, self._given)]
+        points = space.place(taken.astype(space.dtype, copy=False))
+        return [_widen(points[chosen]) for chosen in rows]
+
+
+def _widen(points) -> np.ndarray:
+    """Return points as an array in float64."""
+    wide = points.astype(np.float64)
+    return wide.toarray() if sparse.issparse(wide) else wide
 
 
 def _check_init(init, shape: tuple[int, int]) -> np.ndarray:
@@ -440,10 +576,23 @@ def _draw_rows(
     weights: np.ndarray | None,
     rng: np.random.RandomState,
 ) -> np.ndarray:
-    chances = None
     if weights is not None and np.count_nonzero(weights) >= n_clusters:
         chances = weights / weights.sum()
-    return rng.choice(points.n_rows, n_clusters, replace=False, p=chances)
+        return rng.choice(points.n_rows, n_clusters, replace=False, p=chances)
+    return draw_few(rng, points.n_rows, n_clusters)
+
+
+def draw_few(rng: np.random.RandomState, n_rows: int, n_drawn: int) -> np.ndarray:
+    """Draw a few rows without repetition, in random order.
+
+    Takes memory for the rows that are drawn only where there are very many.
+    """
+    if n_rows <= _SHUFFLED_ROWS:
+        return rng.choice(n_rows, n_drawn, replace=False)
+    drawn: dict[int, None] = {}
+    while len(drawn) < n_drawn:
+        drawn[int(rng.randint(n_rows, dtype=np.int64))] = None
+    return np.array(list(drawn))
 
 
 def _draw_far_apart(

@@ -9,8 +9,8 @@ import numpy as np
 from scipy import sparse
 
 from corral._assign import rounding_bound
-from corral._grid import Grid
 from corral._centers import weigh_rows
+from corral._grid import Grid
 from corral._outliers import costliest
 from corral._threads import Threads
 from corral._tiles import RowSpace

@@ -34,6 +34,11 @@ class ExactTotal:
         pieces = range(0, len(values), _PIECE)
         return cls(sum(_add_up(values[start : start + _PIECE]) for start in pieces))
 
+    @classmethod
+    def of_whole(cls, number: int) -> "ExactTotal":
+        """Make a total of a whole number."""
+        return cls(number << -_LEAST)
+
     def __add__(self, other: "ExactTotal") -> "ExactTotal":
         return ExactTotal(self.units + other.units)
 
