@@ -267,8 +267,15 @@ class KMeansMinusMinus(
         self : KMeansMinusMinus
             The fitted estimator.
         """
-        if self._reads_blocks(X):
-            return self._fit_blocks(X, sample_weight)
+        fit = self._fit_blocks if self._reads_blocks(X) else self._fit_memory
+        self._warn(fit(X, sample_weight))
+        return self
+
+    def _reads_blocks(self, X) -> bool:
+        return is_source(X)
+
+    def _fit_memory(self, X, sample_weight) -> "_Best":
+        """Fit rows in memory."""
         X = self._read(X, reset=True)
         n_outliers = self._count_outliers(X.shape[0])
         weights = read_sample_weight(sample_weight, X.shape[0])
@@ -296,17 +303,14 @@ class KMeansMinusMinus(
         # The weights were scaled to a mean of 1.
         given = 1.0 if sample_weight is None else np.asarray(sample_weight, dtype=float)
         self._set_outcome_of(best, space, n_outliers, float(np.mean(given)))
-        return self
-
-    def _reads_blocks(self, X) -> bool:
-        return is_source(X)
+        return best
 
     def _count_outliers(self, n_samples: int) -> int:
         return count_outliers(
             self.n_outliers, self.contamination, n_samples, self.n_clusters
         )
 
-    def _fit_blocks(self, X, sample_weight):
+    def _fit_blocks(self, X, sample_weight) -> "_Best":
         """Fit rows that are read block by block."""
         if sample_weight is not None:
             raise ValueError(
@@ -334,7 +338,7 @@ class KMeansMinusMinus(
             setattr(self, name, values)
         self.offset_ = -told.largest if n_outliers else -np.inf
         self._set_outcome_of(best, ground.space, n_outliers)
-        return self
+        return best
 
     def _open_rows(self, X) -> RowBlocks:
         """Return the rows of a source in blocks."""
@@ -352,7 +356,6 @@ class KMeansMinusMinus(
         self, best: "_Best", space: RowSpace, n_outliers: int, mean_weight: float = 1.0
     ) -> None:
         """Set what is not told of each row."""
-        self._warn(best, n_outliers)
         self._space = space
         self._centers = best.centers
         self.cluster_centers_ = recover_centers(space, best.centers)
@@ -444,7 +447,7 @@ class KMeansMinusMinus(
             costs = points.costs(slice(None), found.labels, found.centers)
         return found.labels, recover_costs(self._space, costs)
 
-    def _warn(self, best: "_Best", n_outliers: int) -> None:
+    def _warn(self, best: "_Best") -> None:
         if not best.converged:
             warnings.warn(
                 f"K-means-- stopped at max_iter={self.max_iter} before its objective "
@@ -455,8 +458,8 @@ class KMeansMinusMinus(
         if best.n_filled < self.n_clusters:
             warnings.warn(
                 f"Only {best.n_filled} of n_clusters={self.n_clusters} clusters kept a "
-                f"row after {n_outliers} outliers were set aside; the others have "
-                "none. Lower n_clusters or the number of outliers.",
+                f"row after {self.n_outliers_} outliers were set aside; the others "
+                "have none. Lower n_clusters or the number of outliers.",
                 ConvergenceWarning,
                 stacklevel=4,
             )
