@@ -102,3 +102,10 @@ def cut_rows(n_rows: int, size: int) -> list[slice]:
     """Cut rows into blocks of at most ``size``, or of one row."""
     size = max(size, 1)
     return [slice(start, min(start + size, n_rows)) for start in range(0, n_rows, size)]
+
+
+def share_out_rows(rows: np.ndarray, sizes: np.ndarray) -> list[np.ndarray]:
+    """Return which rows of each block are meant by these rows, which are sorted."""
+    borders = np.concatenate([[0], np.cumsum(sizes)])
+    parts = np.split(rows, np.searchsorted(rows, borders[1:-1]))
+    return [part - start for part, start in zip(parts, borders[:-1], strict=True)]

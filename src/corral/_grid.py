@@ -9,6 +9,9 @@ from scipy import sparse
 # Bits of a float64's significand, less one so that a sum may reach the bound.
 _SIGNIFICAND_BITS = 52
 
+# Sums that were rounded are kept to so many bits, as many as float32 has.
+_KEPT_BITS = 24
+
 # Whole numbers up to this one are exact in float32.
 MAX_WHOLE_FLOAT32 = 2.0**24
 
@@ -91,3 +94,9 @@ class Grid:
         if self.n_levels == 2:
             values = values + levels[:, 1] / 2.0**self.bits
         return values * self.steps
+
+
+def round_sums(sums: np.ndarray | float) -> np.ndarray:
+    """Return sums of float64 to the digits that do not depend on the order of terms."""
+    digits, exponents = np.frexp(sums)
+    return np.ldexp(np.rint(np.ldexp(digits, _KEPT_BITS)), exponents - _KEPT_BITS)

@@ -1,7 +1,8 @@
 """Basic partitions by many K-means runs: how k, features and starts are drawn."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -15,11 +16,21 @@ from corral._assign import (
     Selection,
     assign_sweep,
 )
+from corral._block_ladder import BlockLadder, BlockRows, make_block_ladder
+from corral._block_lloyd import BlockLloyd, BlockRung
 from corral._blocks import ArrayRows, DenseRows, RowSource
-from corral._ladder import MIN_WIDTH, Rung, make_ladder, turn_to_directions
+from corral._ladder import (
+    MAX_FIRST_ROWS,
+    MIN_WIDTH,
+    Ladder,
+    Moments,
+    Rung,
+    make_ladder,
+    turn_to_directions,
+)
 from corral._lloyd import LloydRuns
 from corral._progress import LEARNING, Counter
-from corral._random import draw_rows, draw_seed
+from corral._random import SPARE_ROWS, draw_all_rows, draw_rows, draw_seed
 from corral._threads import Threads
 from corral._tiles import (
     MAX_LLOYD_TILE_ROWS,
@@ -32,10 +43,6 @@ from corral._tiles import (
 # Sparse rows have long centres. Runs are done in groups whose sums need no more than
 # this many values.
 _MAX_GROUP_VALUES = 2**24
-
-# So many times more rows are drawn than learned from: where at least half of the rows
-# can be used, enough of these can.
-SPARE_ROWS = 4
 
 
 @dataclass(frozen=True)
@@ -261,6 +268,7 @@ def fit_kmeans_runs(
     Parameters
     ----------
     source : RowSource
+        All rows are learned from if they are :class:`BlockRows`.
     weights : ndarray of shape (n_samples,), CompleteRows or None
         Rows of weight zero are not learned from.
     settings : KMeansSettings
@@ -271,12 +279,19 @@ def fit_kmeans_runs(
     -------
     runs : KMeansRuns
     """
-    order = draw_order(source.shape[0], weights, settings.max_samples, rng)
+    n_samples = source.shape[0]
+    make: Callable[..., Ladder | BlockLadder] = partial(make_ladder, source)
+    if isinstance(source, BlockRows):
+        make = partial(make_block_ladder, source)
+        order = draw_rows(rng, n_samples, SPARE_ROWS * MAX_FIRST_ROWS)
+        n_rows = source.count_learned(weights)
+    else:
+        order = draw_order(n_samples, weights, settings.max_samples, rng)
+        n_rows = len(order)
     # Sorted, because runs with the same number of clusters share operations.
-    n_clusters = np.sort(_draw_n_clusters(settings, len(order), rng))
+    n_clusters = np.sort(_draw_n_clusters(settings, n_rows, rng))
     features = _draw_features(settings, source.shape[1], rng)
-    space, rungs = make_ladder(
-        source,
+    space, rungs = make(
         weights,
         order,
         metric=settings.metric,
@@ -285,6 +300,7 @@ def fit_kmeans_runs(
         threads=threads,
     )
     first = rungs[0]
+    assert isinstance(first, Rung)
 
     layout = Layout(n_clusters)
     centers = np.empty((layout.n_cells, source.shape[1]), dtype=space.dtype)
@@ -303,11 +319,12 @@ def fit_kmeans_runs(
             start = _Start(_take_points(first, space, rows[part.cells]))
         else:
             start = _Start(None, labels[runs])
-        found = _run_lloyd(first, space, part.layout, start, seen, settings, threads)
+        lloyd = _run_lloyd(first, space, part.layout, start, seen, settings, threads)
+        found = _Found(lloyd.centers, lloyd.half_norms)
         counter.add(len(runs))
         for rung in rungs[1:]:
-            found = _climb(rung, space, part.layout, found, seen, settings, threads)
-            counter.add(len(runs))
+            climb = _Climb(rung, space, seen, settings, threads, counter)
+            found = climb.go_on(part.layout, found)
         if len(groups) == 1:
             return KMeansRuns(space, layout, found.centers, found.half_norms, features)
         centers[part.cells] = found.centers
@@ -323,37 +340,68 @@ class _Start(NamedTuple):
 
 
 class _Found(NamedTuple):
-    """Where runs ended; the labels are those of all rows of the rung."""
+    """Where runs ended."""
 
     centers: np.ndarray
     half_norms: np.ndarray
-    labels: np.ndarray
 
 
-def _climb(
-    rung: Rung,
+class _Climb(NamedTuple):
+    """A step from the rung below to a larger one, and all it takes."""
+
+    rung: Rung | BlockRung
+    space: RowSpace
+    features: np.ndarray | None
+    settings: KMeansSettings
+    threads: Threads
+    counter: Counter
+
+    def go_on(self, layout: Layout, below: _Found) -> _Found:
+        """Go on from where the runs ended on the rung below, equal runs as one."""
+        in_use = np.ones(layout.n_cells, dtype=bool)
+        distinct = DistinctRuns.find(layout, below.centers, in_use, self.features)
+        part = distinct.selection
+        if distinct.are_all:
+            return self._run(layout, below.centers, self.features)
+        seen = None if self.features is None else self.features[part.runs]
+        found = self._run(part.layout, below.centers[part.cells], seen)
+        self.counter.add(layout.n_runs - part.layout.n_runs)
+        return _Found(found.centers[distinct.cells], found.half_norms[distinct.cells])
+
+    def _run(
+        self, layout: Layout, starts: np.ndarray, features: np.ndarray | None
+    ) -> _Found:
+        rung, space, _, settings, threads, counter = self
+        if isinstance(rung, BlockRung):
+            return _run_passes(rung, space, layout, starts, features, settings, counter)
+        start = _Start(starts)
+        lloyd = _run_lloyd(rung, space, layout, start, features, settings, threads)
+        counter.add(layout.n_runs)
+        return _Found(lloyd.centers, lloyd.half_norms)
+
+
+def _run_passes(
+    rung: BlockRung,
     space: RowSpace,
     layout: Layout,
-    below: _Found,
+    starts: np.ndarray,
     features: np.ndarray | None,
     settings: KMeansSettings,
-    threads: Threads,
+    counter: Counter,
 ) -> _Found:
-    """Go on from where the runs ended on the rung below, equal runs as one."""
-    in_use = np.ones(layout.n_cells, dtype=bool)
-    distinct = DistinctRuns.find(layout, below.centers, in_use, features)
-    part = distinct.selection
-    if distinct.are_all:
-        start = _Start(below.centers)
-        return _run_lloyd(rung, space, layout, start, features, settings, threads)
-    start = _Start(below.centers[part.cells])
-    seen = None if features is None else features[part.runs]
-    found = _run_lloyd(rung, space, part.layout, start, seen, settings, threads)
-    return _Found(
-        found.centers[distinct.cells],
-        found.half_norms[distinct.cells],
-        found.labels[distinct.which],
+    """Run Lloyd's algorithm on all rows, block by block."""
+    lloyd = BlockLloyd(
+        rung,
+        space,
+        layout,
+        starts,
+        features=features,
+        spherical=settings.metric == "cosine",
     )
+    variances = rung.moments.share_variances(features, layout.n_runs)
+    lloyd.run(settings.max_iter, settings.tol * variances, counter)
+    lloyd.sort_centers()
+    return _Found(lloyd.centers, lloyd.half_norms)
 
 
 def _run_lloyd(
@@ -364,7 +412,7 @@ def _run_lloyd(
     features: np.ndarray | None,
     settings: KMeansSettings,
     threads: Threads,
-) -> _Found:
+) -> LloydRuns:
     """Run Lloyd's algorithm on the rows of a rung."""
     tiles = Tiles(rung.source, space, layout.n_cells, MAX_LLOYD_TILE_ROWS).keep()
     lloyd = LloydRuns(
@@ -377,10 +425,11 @@ def _run_lloyd(
     )
     if start.labels is not None:
         lloyd.start_from(start.labels, threads)
-    variances = _mean_variances(tiles, rung.weights, features, layout.n_runs)
+    moments = Moments.add_up(tiles, rung.weights)
+    variances = moments.share_variances(features, layout.n_runs)
     lloyd.run(settings.max_iter, settings.tol * variances, threads)
     lloyd.sort_centers()
-    return _Found(lloyd.centers, lloyd.half_norms, lloyd.labels)
+    return lloyd
 
 
 def _take_points(rung: Rung, space: RowSpace, rows: np.ndarray) -> np.ndarray:
@@ -431,10 +480,13 @@ def draw_order(
     max_samples : int or None
     rng : numpy Generator
     """
-    n_drawn = n_samples
-    if max_samples is not None and not isinstance(weights, np.ndarray):
-        n_drawn = SPARE_ROWS * max_samples
-    order = draw_rows(rng, n_samples, n_drawn)
+    if isinstance(weights, np.ndarray):
+        # Any number of them may be zero.
+        order = draw_rows(rng, n_samples, n_samples)
+    elif max_samples is None:
+        order = draw_all_rows(rng, n_samples, SPARE_ROWS * MAX_FIRST_ROWS)
+    else:
+        order = draw_rows(rng, n_samples, SPARE_ROWS * max_samples)
     if weights is not None:
         order = order[weights[order] > 0]
     return order[:max_samples]
@@ -503,26 +555,3 @@ def _draw_start_rows(
     rows_of_cells = np.empty(layout.n_cells, dtype=np.intp)
     rows_of_cells[by_run] = np.concatenate(drawn)
     return rows_of_cells
-
-
-def _mean_variances(
-    tiles: Tiles,
-    weights: np.ndarray | None,
-    features: np.ndarray | None,
-    n_runs: int,
-) -> np.ndarray:
-    """Return for each run the mean variance of the features that it sees."""
-    sums = np.zeros(tiles.n_features)
-    squares = np.zeros(tiles.n_features)
-    total = 0.0
-    for tile in tiles:
-        shares = np.ones(tile.stop - tile.start)
-        if weights is not None:
-            shares = weights[tile.start : tile.stop]
-        sums += shares @ tile.points
-        squares += shares @ tile.points**2
-        total += shares.sum()
-    variances = np.maximum(squares / total - (sums / total) ** 2, 0)
-    if features is None:
-        return np.full(n_runs, variances.mean())
-    return features @ variances / features.sum(axis=1)

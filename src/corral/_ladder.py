@@ -6,8 +6,9 @@ import numpy as np
 from sklearn.utils.extmath import randomized_svd
 
 from corral._blocks import ArrayRows, RowSource, cut_rows
+from corral._grid import round_sums
 from corral._threads import Threads
-from corral._tiles import RowSpace
+from corral._tiles import RowSpace, Tiles
 
 # Lloyd's algorithm runs on a small part of the rows first and then on ever larger
 # ones, starting from the centres of the part before. Most iterations are done where
@@ -16,6 +17,14 @@ from corral._tiles import RowSpace
 # Below this number of rows, a part costs more than it saves.
 _GROWTH = 8
 _MIN_ROWS = 2048
+
+# Parts between the first and all rows that are larger than this are left out: where
+# rows are read block by block, the others are held in memory with their labels.
+_MAX_PART_ROWS = 2**18
+MAX_HELD_VALUES = 2**24
+
+# Origin and mean are those of so many random rows at most.
+MAX_FIRST_ROWS = 2**16
 
 # Wide rows are first reduced to this many directions. Lloyd's algorithm is cheap there
 # and ends so close to an optimum in all features that few iterations are left: on k1b
@@ -39,6 +48,49 @@ class Rung(NamedTuple):
 
     source: RowSource
     weights: np.ndarray | None
+
+
+class Moments(NamedTuple):
+    """Sums over the points of rows, each times what the row counts.
+
+    Attributes
+    ----------
+    total : ndarray of shape (), of the weights
+    sums, squares : ndarray of shape (n_features,)
+    """
+
+    total: np.ndarray
+    sums: np.ndarray
+    squares: np.ndarray
+
+    @classmethod
+    def add_up(cls, tiles: Tiles, weights: np.ndarray | None) -> "Moments":
+        """Add up the points of tiles."""
+        moments = cls(np.zeros(()), *np.zeros((2, tiles.n_features)))
+        for tile in tiles:
+            shares = np.ones(tile.stop - tile.start)
+            if weights is not None:
+                shares = weights[tile.start : tile.stop]
+            here = shares @ tile.points, shares @ tile.points**2
+            moments += cls(shares.sum(), *here)
+        return moments
+
+    def __add__(self, other):
+        return Moments(*(a + b for a, b in zip(self, other, strict=True)))
+
+    def share_variances(self, features: np.ndarray | None, n_runs: int) -> np.ndarray:
+        """Return for each run the mean variance of the features that it sees.
+
+        Parameters
+        ----------
+        features : ndarray of shape (n_runs, n_features), bool, or None
+        n_runs : int
+        """
+        means = self.sums / self.total
+        variances = np.maximum(self.squares / self.total - means**2, 0)
+        if features is None:
+            return round_sums(np.full(n_runs, variances.mean()))
+        return round_sums(features @ variances / features.sum(axis=1))
 
 
 class Ladder(NamedTuple):
@@ -79,16 +131,14 @@ def make_ladder(
     source : RowSource
     weights : ndarray of shape (n_samples,), CompleteRows or None
     order : ndarray
-        The rows to learn from, in random order.
+        The rows to learn from; the first ones are random.
     metric : {"euclidean", "cosine"}
     k_max : int
         Most clusters of a run; no part is so small that they would starve.
     rng : numpy Generator
     threads : Threads
     """
-    sizes = [len(order)]
-    while sizes[0] // _GROWTH >= max(_MIN_ROWS, 16 * k_max):
-        sizes.insert(0, sizes[0] // _GROWTH)
+    sizes = choose_sizes(len(order), source.shape[1], k_max)
     all_rows = np.sort(order)
     is_all = len(order) == source.shape[0]
     last = Rung(
@@ -97,18 +147,32 @@ def make_ladder(
     )
     if len(sizes) == 1:
         return Ladder(RowSpace.fit(metric, last.source.read(0, len(order))), [last])
-    some = np.searchsorted(all_rows, np.sort(order[: sizes[0]]))
-    some_rows = last.source.take(some)
-    space = RowSpace.fit(metric, some_rows, _find_largest(last.source, threads))
-    mean = np.asarray(_to_float64(some_rows, space).mean(axis=0)).ravel()
-    chances = _find_chances(last, space, mean, threads)
+    first = np.sort(order[: min(sizes[0], MAX_FIRST_ROWS)])
+    some_rows = last.source.take(np.searchsorted(all_rows, first))
+    space = RowSpace.fit(metric, some_rows, find_largest(last.source, threads))
+    chances = _find_chances(last, space, find_mean(some_rows, space), threads)
     # The same draws for all parts, so that each holds the one before.
     draws = rng.random(len(order))
-    rungs = [_draw_rung(last, size * chances, draws) for size in sizes[:-1]]
+    rungs = [draw_rung(last, size * chances, draws) for size in sizes[:-1]]
     return Ladder(space, [*rungs, last])
 
 
-def _draw_rung(last: Rung, chances: np.ndarray, draws: np.ndarray) -> Rung:
+def choose_sizes(n_rows: int, n_features: int, k_max: int) -> list[int]:
+    """Return how many rows the parts have, all of them in the last place."""
+    sizes = [n_rows]
+    while sizes[0] // _GROWTH >= max(_MIN_ROWS, 16 * k_max):
+        sizes.insert(0, sizes[0] // _GROWTH)
+    most = min(_MAX_PART_ROWS, MAX_HELD_VALUES // n_features)
+    return sizes[:1] + [size for size in sizes[1:-1] if size <= most] + sizes[1:][-1:]
+
+
+def find_mean(rows, space: RowSpace) -> np.ndarray:
+    """Return the mean of some rows, which distances are measured from."""
+    return np.asarray(_to_float64(rows, space).mean(axis=0)).ravel()
+
+
+def draw_rung(last: Rung, chances: np.ndarray, draws: np.ndarray) -> Rung:
+    """Return the rows whose draws lie below their chances, which may be above one."""
     chances = np.minimum(chances, 1)
     rows = np.flatnonzero(draws < chances)
     weights = 1.0 if last.weights is None else last.weights[rows]
@@ -119,26 +183,39 @@ def _find_chances(
     rung: Rung, space: RowSpace, mean: np.ndarray, threads: Threads
 ) -> np.ndarray:
     """Return the chance of each row to be drawn next; they add up to one."""
-    blocks = _split_rows(rung.source)
-    distances = np.empty(rung.source.shape[0])
-
-    def measure(rows: slice) -> None:
-        points = _to_float64(rung.source.read(rows.start, rows.stop), space)
-        distances[rows] = _squared_distances(points, mean)
-
-    for _ in threads.map(measure, blocks):
-        pass
+    distances = measure_rows(rung.source, space, mean, threads)
     even = np.full(len(distances), 1 / len(distances))
     if rung.weights is not None:
         distances *= rung.weights
         # Not by weight alone: a few heavy rows must not leave the part without others.
         even = (even + rung.weights / rung.weights.sum()) / 2
-    total = distances.sum()
+    return share_chances(even, distances, distances.sum())
+
+
+def measure_rows(
+    source: RowSource, space: RowSpace, mean: np.ndarray, threads: Threads
+) -> np.ndarray:
+    """Return the squared distance of each row to the mean."""
+    distances = np.empty(source.shape[0])
+
+    def measure(rows: slice) -> None:
+        points = _to_float64(source.read(rows.start, rows.stop), space)
+        distances[rows] = _squared_distances(points, mean)
+
+    for _ in threads.map(measure, _split_rows(source)):
+        pass
+    return distances
+
+
+def share_chances(
+    even: np.ndarray, distances: np.ndarray, total: np.ndarray | float
+) -> np.ndarray:
+    """Return the chances of rows, half of which go by their part of all distances."""
     # Rows that are all equal have no distances.
-    return even if total == 0 else (even + distances / total) / 2
+    return even if total == 0 else (even + distances / round_sums(total)) / 2
 
 
-def _find_largest(source: RowSource, threads: Threads) -> float:
+def find_largest(source: RowSource, threads: Threads) -> float:
     """Return the largest size of a value."""
 
     def measure(rows: slice) -> float:
@@ -146,7 +223,7 @@ def _find_largest(source: RowSource, threads: Threads) -> float:
         values = block if isinstance(block, np.ndarray) else block.data
         return max(values.max(initial=0), -values.min(initial=0))
 
-    return float(max(threads.map(measure, _split_rows(source))))
+    return float(max(threads.map(measure, _split_rows(source)), default=0))
 
 
 def _squared_distances(points, mean: np.ndarray) -> np.ndarray:

@@ -14,7 +14,13 @@ from corral._assign import (
     Selection,
     assign_sweep,
     distances_in_float64,
-    half_squared_norms,
+)
+from corral._centers import (
+    UPDATED_VALUES,
+    FarRow,
+    RunCenters,
+    find_first_rows,
+    weigh_rows,
 )
 from corral._grid import MAX_WHOLE_FLOAT32, Grid
 from corral._small_runs import SmallRuns
@@ -38,19 +44,13 @@ _WIDE_RANGE = 2.0**16
 # Scores of sparse rows are kept up to this many.
 _MAX_CACHED_SCORES = 2**24
 
-# Where to look for the first row of each cell; there are rows of most cells.
-_FIRST_ROWS = 1024
-
 # Up to so many products of values in one sweep over all rows and cells, the runs are
 # done as small ones. With 100 runs, these are 2 times faster on 150 x 4 rows, 1.6 times
 # on 336 x 7 and on 700 x 8 (2**21.7 products); both ways cost the same on 336 x 60.
 _MAX_SMALL_PRODUCTS = 2**22
 
-# Centres are set in groups of about this many values, to stay in the cache.
-_UPDATED_VALUES = 2**18
 
-
-class LloydRuns:
+class LloydRuns(RunCenters):
     """Many K-means runs on the same rows, advanced together.
 
     The state of Lloyd's algorithm: every row's label in every run, and for each cell
@@ -93,25 +93,19 @@ class LloydRuns:
         features: np.ndarray | None = None,
         spherical: bool = False,
     ) -> None:
+        super().__init__(
+            layout,
+            _choose_grid(tiles, weights),
+            starts,
+            n_features=tiles.n_features,
+            dtype=tiles.dtype,
+            features=features,
+            spherical=spherical,
+        )
         self._tiles = tiles
         self._weights = weights
-        self._layout = layout
-        self._features = features
-        self._spherical = spherical
         self._lock = threading.Lock()
         self._workspaces: dict[int, AssignWorkspace] = {}
-        self._grid = _choose_grid(tiles, weights)
-        n_columns = self._grid.n_levels * (tiles.n_features + 1)
-        self._sums: np.ndarray = np.zeros((layout.n_cells, n_columns), self._grid.dtype)
-        if starts is None:
-            self.centers = np.zeros((layout.n_cells, tiles.n_features), tiles.dtype)
-            self.half_norms = np.full(layout.n_cells, np.inf)
-        else:
-            self.centers = self._place(starts, slice(None))
-            in_use = ~_repeated_starts(self.centers, layout.run_of_cell)
-            self.half_norms = half_squared_norms(
-                self.centers, in_use, spherical=spherical
-            )
         self._cache = None
         if tiles.is_sparse and layout.n_cells * tiles.n_rows <= _MAX_CACHED_SCORES:
             self._cache = ScoreCache(layout.n_cells, tiles.n_rows, tiles.n_features)
@@ -169,7 +163,7 @@ class LloydRuns:
         labels_of_runs = labels[self._layout.run_of_cell].T
         is_row_of = labels_of_runs == self._layout.label_of_cell
         members: np.ndarray = np.ascontiguousarray(is_row_of, dtype=self._grid.dtype)
-        step = max(_UPDATED_VALUES // self._layout.n_cells, 1)
+        step = max(UPDATED_VALUES // self._layout.n_cells, 1)
 
         def work(_: int, share: range) -> None:
             for index in share:
@@ -254,34 +248,8 @@ class LloydRuns:
         In this order equal runs have equal centres, whatever their starts were. To be
         called last: labels and sums stay as they are.
         """
-        layout = self._layout
-        by_label = np.lexsort((layout.label_of_cell, layout.run_of_cell))
-        by_row = np.lexsort((self._find_first_rows(), layout.run_of_cell))
-        # A few runs at a time, because a copy of all centres may be large.
-        k_max = layout.n_clusters.max()
-        step = max(_UPDATED_VALUES // (k_max * self._tiles.n_features), 1)
-        borders = np.cumsum(layout.n_clusters)[step - 1 : -1 : step]
-        for cells, sources in zip(
-            np.split(by_label, borders), np.split(by_row, borders), strict=True
-        ):
-            self.centers[cells] = self.centers[sources]
-            self.half_norms[cells] = self.half_norms[sources]
-
-    def _find_first_rows(self) -> np.ndarray:
-        """Return the first row of each cell; an empty one has the number of rows."""
-        first_rows = np.full(self._layout.n_cells, self._tiles.n_rows)
-        missing = np.arange(self._layout.n_cells)
-        start, stop = 0, _FIRST_ROWS
-        while len(missing) and start < self._tiles.n_rows:
-            labels = self._labels[:, start:stop][self._layout.run_of_cell[missing]]
-            is_row_of = labels == self._layout.label_of_cell[missing, None]
-            first = is_row_of.argmax(axis=1)
-            found = is_row_of[np.arange(len(first)), first]
-            first_rows[missing[found]] = start + first[found]
-            missing = missing[~found]
-            # What is left is rare, so look at more rows at once.
-            start, stop = stop, 2 * stop
-        return first_rows
+        everything = np.arange(self._layout.n_cells)
+        self._sort_by(find_first_rows(self._labels, self._layout, everything))
 
     def _workspace(self, number: int) -> AssignWorkspace:
         if number not in self._workspaces:
@@ -419,7 +387,7 @@ class LloydRuns:
         touched = active.cells[self._touched[active.cells]]
         self._touched[touched] = False
         squares = np.empty(len(touched))
-        step = max(_UPDATED_VALUES // self._tiles.n_features, 1)
+        step = max(UPDATED_VALUES // self._tiles.n_features, 1)
 
         def work(_: int, share: range) -> None:
             for index in share:
@@ -432,42 +400,6 @@ class LloydRuns:
         runs = self._layout.run_of_cell[touched]
         return np.bincount(runs, squares, self._layout.n_runs)[active.runs]
 
-    def _set_centers(self, cells: np.ndarray) -> np.ndarray:
-        """Set some centres to their means; return the squares of their moves."""
-        means, filled = self._find_means(self._sums[cells], cells)
-        steps = means - self.centers[cells]
-        steps[~filled] = 0
-        self.centers[cells] = means
-        self.half_norms[cells] = half_squared_norms(
-            means, filled, spherical=self._spherical
-        )
-        return np.einsum("ij,ij->i", steps, steps, dtype=np.float64)
-
-    def _find_means(
-        self, sums: np.ndarray, cells: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the means of cells with these sums, and whether they have any row."""
-        sums = self._grid.join(sums)
-        filled = sums[:, -1] > 0
-        means = sums[:, :-1] / np.where(filled, sums[:, -1], 1)[:, None]
-        means = self._place(means, cells)
-        return means.astype(self.centers.dtype, copy=False), filled
-
-    def _place(self, centers: np.ndarray, cells) -> np.ndarray:
-        """Return centres as their runs have them.
-
-        The features that a run does not see are zero; for cosine the rest has unit
-        length.
-        """
-        if self._features is not None:
-            seen = self._features[self._layout.run_of_cell[cells]]
-            centers = np.where(seen, centers, 0)
-        if self._spherical:
-            norms = np.sqrt(np.einsum("ij,ij->i", centers, centers, dtype=np.float64))
-            unit = centers / np.where(norms > 0, norms, 1)[:, None]
-            centers = unit.astype(centers.dtype, copy=False)
-        return centers
-
     def _refill_empty_cells(self, active: Selection, threads: Threads) -> np.ndarray:
         """Give each empty cell the row of its run that is farthest from its centre.
 
@@ -475,12 +407,7 @@ class LloydRuns:
         -------
         refilled : ndarray of indices into ``active.runs``
         """
-        cells = active.cells
-        # The weight of a cell is exact, so that of an empty one is exactly zero.
-        weights = self._sums[
-            cells, self._tiles.n_features :: self._tiles.n_features + 1
-        ]
-        empty = cells[~weights.any(axis=1)]
+        empty = self._list_empty(active.cells)
         if not len(empty):
             return np.zeros(0, dtype=np.intp)
         run_of_empty = self._layout.run_of_cell[empty]
@@ -495,22 +422,17 @@ class LloydRuns:
 
     def _refill_run(self, run: int, empty: np.ndarray, rows: np.ndarray) -> bool:
         """Move rows, farthest first, into the empty cells of a run."""
-        any_moved = False
-        for cell, row in zip(empty, rows, strict=False):
-            tile = self._tiles[row // self._tiles.tile_rows]
-            row_in_tile = np.array([row - tile.start])
-            old_cell = self._layout.cell(run, int(self._labels[run, row]))
-            point = self._place(_dense(tile.points[row_in_tile]), [cell])
-            # A row that lies on its centre would leave a cell empty again.
-            if np.array_equal(point[0], self.centers[old_cell]):
-                break
-            parts = _dense(self._grid.split(self._weigh(tile, row_in_tile)))[0]
-            self._sums[old_cell] -= parts
-            self._sums[cell] += parts
-            self._touched[[old_cell, cell]] = True
-            self._labels[run, row] = self._layout.label_of_cell[cell]
-            any_moved = True
-        return any_moved
+        old_cells = self._layout.cell(run, self._labels[run, rows].astype(np.intp))
+        found = (self._take_row(*pair) for pair in zip(rows, old_cells, strict=True))
+        moved = slice(self._fill_cells(empty, found))
+        self._touched[[*old_cells[moved], *empty[moved]]] = True
+        self._labels[run, rows[moved]] = self._layout.label_of_cell[empty[moved]]
+        return moved.stop > 0
+
+    def _take_row(self, row: int, cell: int) -> FarRow:
+        tile = self._tiles[row // self._tiles.tile_rows]
+        weights = None if self._weights is None else self._weights[row : row + 1]
+        return FarRow(cell, tile.points[[row - tile.start]], weights)
 
     def _find_farthest(
         self, runs: np.ndarray, n_rows: int, threads: Threads
@@ -581,40 +503,10 @@ def _add_sparse(sums: np.ndarray, change: sparse.csr_array) -> None:
         sums[row, change.indices[part]] += change.data[part]
 
 
-def _dense(rows) -> np.ndarray:
-    return rows.toarray() if sparse.issparse(rows) else rows
-
-
-def weigh_rows(points, weights: np.ndarray | None):
-    """Multiply rows by their weights and append the weight as a last column.
-
-    Returns
-    -------
-    weighted : ndarray or csr_array of shape (n_rows, n_features + 1), float64
-    """
-    if weights is None:
-        weights = np.ones(points.shape[0])
-    if sparse.issparse(points):
-        column = sparse.csr_array(weights[:, None])
-        scaled = sparse.csr_array(
-            (
-                points.data * np.repeat(weights, np.diff(points.indptr)),
-                points.indices,
-                points.indptr,
-            ),
-            shape=points.shape,
-        )
-        return sparse.hstack([scaled, column], format="csr")
-    weighted = np.empty((len(points), points.shape[1] + 1))
-    np.multiply(points, weights[:, None], out=weighted[:, :-1])
-    weighted[:, -1] = weights
-    return weighted
-
-
 def _choose_grid(tiles: Tiles, weights: np.ndarray | None) -> Grid:
     if tiles.is_sparse and _are_small_whole(tiles, weights):
         return Grid.of_whole_numbers(tiles.n_features + 1)
-    largest = _largest_values(tiles, weights)
+    largest = find_largest_values(tiles, weights)
     return Grid.fit(largest, tiles.n_rows, n_levels=_count_levels(tiles))
 
 
@@ -630,7 +522,7 @@ def _are_small_whole(tiles: Tiles, weights: np.ndarray | None) -> bool:
     return sizes.max() <= MAX_WHOLE_FLOAT32
 
 
-def _largest_values(tiles: Tiles, weights: np.ndarray | None) -> np.ndarray:
+def find_largest_values(tiles: Tiles, weights: np.ndarray | None) -> np.ndarray:
     """Return the largest size of each column of the weighed rows."""
     largest = np.zeros(tiles.n_features + 1)
     for tile in tiles:
@@ -653,19 +545,3 @@ def _count_levels(tiles: Tiles) -> int:
     sizes = sizes[sizes > 0]
     is_wide = len(sizes) > 0 and sizes.max() > _WIDE_RANGE * np.median(sizes)
     return 2 if is_wide else 1
-
-
-def _repeated_starts(starts: np.ndarray, run_of_cell: np.ndarray) -> np.ndarray:
-    """Mark cells that start on the same point as an earlier cell of their run.
-
-    Equal points have equal projections on a fixed line; different ones that collide
-    there do no harm, since a cell not in use is refilled like an empty one.
-    """
-    line = np.random.default_rng(0).normal(size=starts.shape[1])
-    position = np.einsum("ij,j->i", starts, line, dtype=np.float64)
-    order = np.lexsort((np.arange(len(starts)), position, run_of_cell))
-    repeated = np.zeros(len(starts), dtype=bool)
-    same_run = run_of_cell[order[1:]] == run_of_cell[order[:-1]]
-    same_point = position[order[1:]] == position[order[:-1]]
-    repeated[order[1:]] = same_run & same_point
-    return repeated

@@ -7,13 +7,10 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from corral._block_ladder import BlockRows
 from corral._blocks import ArrayRows, RowSource
-from corral._kmeans_runs import (
-    SPARE_ROWS,
-    KMeansSettings,
-    draw_order,
-    fit_kmeans_runs,
-)
+from corral._kmeans_runs import KMeansSettings, draw_order, fit_kmeans_runs
+from corral._ladder import MAX_HELD_VALUES
 from corral._partitions import (
     FittedClusterer,
     LabelColumns,
@@ -24,9 +21,9 @@ from corral._partitions import (
     fit_clusterers,
 )
 from corral._position import draw_unit_rows
-from corral._random import Streams, draw_rows
-from corral._row_blocks import Block, MemoryBlocks
-from corral._scan import CompleteRows
+from corral._random import SPARE_ROWS, Streams, draw_rows
+from corral._row_blocks import Block, MemoryBlocks, is_source
+from corral._scan import CompleteRows, Scan
 from corral._sklearn_compat import HasMethods, Interval, StrOptions
 from corral._threads import use_threads
 from corral._validation import (
@@ -108,6 +105,11 @@ class PartitionMixin:
 
     def _read(self, X, extra_partitions=None, *, reset: bool) -> tuple[Features, list]:
         """Check the input; return the features and the columns of given labels."""
+        if is_source(X):
+            raise TypeError(
+                f"X is {X!r}; only fit reads rows block by block. Give rows in memory, "
+                "such as corral.sources.open_source(...).read(0, 1000)."
+            )
         if self._is_precomputed:
             features, given = self._read_labels(X, "X", reset=reset)
         else:
@@ -191,18 +193,51 @@ class PartitionMixin:
                 features.missing is not None,
                 find_labels(rows.whole.columns),
             )
+        if self.max_samples is None:
+            scan = self._scan_all(place, streams)
+        else:
+            scan = self._scan_some(place, self.max_samples, streams)
         n_samples = int(rows.sizes.sum())
-        # The same draws as those of the runs and the ruler, which come later.
-        order = draw_order(n_samples, None, self.max_samples, copy(streams.partitions))
-        units = draw_unit_rows(n_samples, None, copy(streams.position))
-        scan = place.scan(np.union1d(order, units))
-        if scan.complete is not None and self.max_samples is not None:
-            n_spare = SPARE_ROWS * self.max_samples
-            order = draw_rows(copy(streams.partitions), n_samples, n_spare)
-            scan = place.scan(np.union1d(order, units))
         return Basis(
             scan.source, scan.complete, n_samples, scan.has_missing, scan.labels
         )
+
+    def _scan_all(self, place: Workplace, streams: Streams) -> Scan:
+        """Look at a source whose rows are all learned from; take them if few."""
+        sizes = place.rows.sizes
+        n_samples = int(sizes.sum())
+        if n_samples * self.n_features_in_ <= MAX_HELD_VALUES:
+            return place.scan(np.arange(n_samples))
+        # The same draws as those of the ruler, which come later.
+        units = draw_unit_rows(n_samples, None, copy(streams.position))
+        scan = place.scan(units)
+        taken = scan.source
+        if taken is None:
+            return scan
+        if not taken.is_sparse:
+            rows = BlockRows(place, sizes, taken, scan.means, scan.n_complete)
+            return scan._replace(source=rows)
+        n_values = taken.take(units).nnz * n_samples // len(units)
+        if n_values <= MAX_HELD_VALUES:
+            return place.scan(np.arange(n_samples))
+        raise ValueError(
+            f"max_samples=None learns from all rows, and X has {n_samples} sparse ones "
+            f"with about {n_values} values, too many to hold. Set max_samples, or give "
+            "the rows as a matrix in memory."
+        )
+
+    def _scan_some(self, place: Workplace, max_samples: int, streams: Streams) -> Scan:
+        """Look at a source, and take the rows to learn from."""
+        n_samples = int(place.rows.sizes.sum())
+        # The same draws as those of the runs and the ruler, which come later.
+        order = draw_order(n_samples, None, max_samples, copy(streams.partitions))
+        units = draw_unit_rows(n_samples, None, copy(streams.position))
+        scan = place.scan(np.union1d(order, units))
+        if scan.complete is not None:
+            n_spare = SPARE_ROWS * max_samples
+            order = draw_rows(copy(streams.partitions), n_samples, n_spare)
+            scan = place.scan(np.union1d(order, units))
+        return scan
 
     def _kmeans_settings(self, basis: Basis) -> KMeansSettings:
         n_samples = basis.n_samples

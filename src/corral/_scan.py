@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from corral._blocks import tidy_rows
+from corral._blocks import RowSource, share_out_rows, tidy_rows
 from corral._journal import Journal
 from corral._partitions import find_labels
 from corral._row_blocks import Block, RowBlocks
@@ -136,19 +136,25 @@ class Scan(NamedTuple):
 
     Attributes
     ----------
-    source : TakenRows or None
+    source : RowSource or None
         The rows to learn from; None if there are no numbers.
     complete : CompleteRows or None
         Which of them are complete, if some rows are not and at least half are.
     has_missing : bool
     labels : list of ndarray
         The labels of each label column.
+    means : ndarray of shape (n_numbers,) or None
+        What missing cells hold, if there are any.
+    n_complete : int
+        Rows without missing cells.
     """
 
-    source: TakenRows | None
+    source: RowSource | None
     complete: CompleteRows | None
     has_missing: bool
     labels: list[np.ndarray]
+    means: np.ndarray | None = None
+    n_complete: int = 0
 
 
 def scan_blocks(
@@ -176,13 +182,6 @@ def scan_blocks(
         )
 
     return note_scan(look, rows, journal)
-
-
-def share_out_rows(rows: np.ndarray, sizes: np.ndarray) -> list[np.ndarray]:
-    """Return which rows of each block are meant by these rows, which are sorted."""
-    borders = np.concatenate([[0], np.cumsum(sizes)])
-    parts = np.split(rows, np.searchsorted(rows, borders[1:-1]))
-    return [part - start for part, start in zip(parts, borders[:-1], strict=True)]
 
 
 def note_scan(
@@ -232,7 +231,7 @@ def _conclude_scan(seen: Glance, rows: np.ndarray) -> Scan:
     stack = sparse.vstack if sparse.issparse(seen.rows[0]) else np.concatenate
     numbers = stack(seen.rows)
     has_missing = seen.n_complete < seen.n_rows
-    complete = None
+    complete, means = None, None
     if sparse.issparse(numbers):
         numbers = tidy_rows(sparse.csr_array(numbers))
     elif has_missing:
@@ -242,4 +241,4 @@ def _conclude_scan(seen: Glance, rows: np.ndarray) -> Scan:
         means = take_known_means(seen.sums, seen.n_known).astype(numbers.dtype)
         numbers = np.where(missing, means, numbers)
     source = TakenRows(seen.n_rows, rows, numbers)
-    return Scan(source, complete, has_missing, seen.labels)
+    return Scan(source, complete, has_missing, seen.labels, means, seen.n_complete)
