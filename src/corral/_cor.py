@@ -257,7 +257,8 @@ class COR(
 
     max_samples : int or None, default=8192
         The K-means runs learn their centres from so many random rows; all rows are then
-        labelled. None means from all rows.
+        labelled. None means from all rows; see Notes for rows that are read block by
+        block.
 
     n_resamples : int, default=50
         How often partitions are drawn again to see how sure labels are. Zero leaves the
@@ -352,6 +353,13 @@ class COR(
     *Many rows.* With ``init="linkage"`` and more than 8192 rows, the fusion comes to
     rest on a random part of them and does ten more iterations with all; with more than
     3000 and two iterations if ``k_range`` is "auto" or the number of clusters.
+
+    *All rows of a source.* With ``max_samples=None``, rows that are read block by block
+    are held in memory if they have no more than 2**24 values. Others are read again in
+    each iteration of the K-means runs, once for all runs; centres and labels are those
+    of the rows in memory. Up to 2**18 rows and 2**24 values are held, or the first part
+    of the rows that the runs begin with if that is more. Sparse rows of more than 2**24
+    values are refused. With ``checkpoint_dir``, each finished iteration is noted.
 
     *Clusters without rows.* Where the rows that are kept have fewer distinct codes than
     ``n_clusters``, some clusters end without any; a ConvergenceWarning says so. Their
@@ -1203,7 +1211,7 @@ class COR(
                 f"The fusion stopped at max_iter={self.max_iter} before its objective "
                 f"came to rest at {outcome.objective:.6g}. Raise max_iter.",
                 ConvergenceWarning,
-                stacklevel=6,
+                stacklevel=7,
             )
         return outcome
 
@@ -1302,7 +1310,7 @@ class COR(
                 "none. Lower n_clusters or the number of outliers, or raise "
                 "n_partitions.",
                 ConvergenceWarning,
-                stacklevel=6,
+                stacklevel=7,
             )
 
     def _doubt_outliers(
@@ -1364,5 +1372,5 @@ def _warn_unlabelled(encoded: EncodedRows) -> None:
             "missing cells they have no label in any partition. They count as usual "
             f"rows; the first is row {first}. Drop them, or raise n_partitions.",
             UserWarning,
-            stacklevel=6,
+            stacklevel=7,
         )
