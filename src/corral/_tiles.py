@@ -25,6 +25,9 @@ _MAX_KEPT_VALUES = 2**23
 # Points are scaled only where their squares come near the limits of float32.
 _SAFE_EXPONENT = 40
 
+# Columns that are added up at once, fewer than NumPy's buffer of 8,192 numbers.
+_STRIP = 4096
+
 
 @dataclass(frozen=True)
 class RowSpace:
@@ -116,13 +119,26 @@ def row_norms(points) -> np.ndarray:
         row_of_value = np.repeat(np.arange(points.shape[0]), np.diff(points.indptr))
         return np.sqrt(np.bincount(row_of_value, squares, minlength=points.shape[0]))
     with np.errstate(over="ignore"):
-        squares = np.einsum("ij,ij->i", points, points).astype(np.float64)
+        squares = multiply_rows(points, points)
     too_large = np.flatnonzero(np.isinf(squares))
     if len(too_large):
         far = points[too_large].astype(np.float64)
         with np.errstate(over="ignore"):
-            squares[too_large] = np.einsum("ij,ij->i", far, far)
+            squares[too_large] = multiply_rows(far, far)
     return np.sqrt(squares)
+
+
+def multiply_rows(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """Return the dot products of pairs of rows, in float64.
+
+    In strips, because einsum adds up rows longer than its buffer in an order that
+    depends on how many they are.
+    """
+    products = np.zeros(len(left))
+    for start in range(0, left.shape[1], _STRIP):
+        strip = np.s_[:, start : start + _STRIP]
+        products += np.einsum("ij,ij->i", left[strip], right[strip])
+    return products
 
 
 def _normalise_in_place(points) -> None:

@@ -87,6 +87,13 @@ def test_blocks_give_what_memory_gives(cut_into, seed, block_rows, metric, dtype
     assert_same(*fit_both(draw_rows(seed).astype(dtype), metric=metric))
 
 
+@pytest.mark.parametrize("metric", ["euclidean", "cosine"])
+def test_long_rows_do_not_depend_on_their_neighbours(cut_into, metric):
+    cut_into(1)
+    X = draw_rows(n_samples=30, n_features=20_000)
+    assert_same(*fit_both(X, 3, n_outliers=2, n_init=1, metric=metric))
+
+
 def test_a_row_in_each_block(cut_into):
     cut_into(1)
     assert_same(*fit_both(draw_rows(n_samples=60), n_outliers=4, n_init=1))

@@ -13,7 +13,7 @@ from corral._centers import weigh_rows
 from corral._grid import Grid
 from corral._outliers import costliest
 from corral._threads import Threads
-from corral._tiles import RowSpace
+from corral._tiles import RowSpace, multiply_rows
 
 # A block should be so large that the Python calls per block do not count. One sweep
 # with 3 centres on 2 threads takes over 494,021 x 38 rows 10 ms in blocks of 8,192 rows
@@ -38,9 +38,6 @@ _FOLD = 64
 
 # Larger scales of a column could overflow in float32.
 _MAX_SCALE = 2.0**64
-
-# Columns that are added up at once, fewer than NumPy's buffer of 8,192 numbers.
-_STRIP = 4096
 
 # How far apart the bounds of a score can be, in rounding errors; see `Points.assign`.
 _SLACK = 24
@@ -295,7 +292,7 @@ class Points:
             shift = None if shifts is None else shifts[: len(wide)]
             points = replace(space, shift=shift).place(X[here])
             wide[:] = points
-            self.squares[here] = _multiply_rows(wide, wide)
+            self.squares[here] = multiply_rows(wide, wide)
             self._augmented[here, : self.n_features] = points
             self._augmented[here, -2] = 1
             self._augmented[here, -1] = np.sqrt(self.squares[here])
@@ -545,8 +542,8 @@ class Points:
             centers.values.take(labels, axis=0, out=nearest, mode="clip")
             if not self.is_cosine:
                 points -= nearest
-                return _multiply_rows(points, points)
-            products = _multiply_rows(points, nearest)
+                return multiply_rows(points, points)
+            products = multiply_rows(points, nearest)
         return np.maximum(1 - products, 0)
 
     def _sparse_products(
@@ -749,19 +746,6 @@ def _round(values: np.ndarray) -> np.ndarray:
     shifted = values * (2.0**_ROUNDED_BITS + 1)
     rounded = shifted - (shifted - values)
     return np.where(np.isfinite(shifted), rounded, values)
-
-
-def _multiply_rows(left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """Return the dot products of pairs of rows.
-
-    In strips, because einsum adds up rows longer than its buffer in an order that
-    depends on how many they are.
-    """
-    products = np.zeros(len(left))
-    for start in range(0, left.shape[1], _STRIP):
-        strip = np.s_[:, start : start + _STRIP]
-        products += np.einsum("ij,ij->i", left[strip], right[strip])
-    return products
 
 
 def _slice_csr(rows: sparse.csr_array, here: slice) -> sparse.csr_array:
