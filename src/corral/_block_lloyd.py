@@ -301,7 +301,7 @@ class BlockLloyd(RunCenters):
         counter.add(len(runs))
 
     def sort_centers(self) -> None:
-        """Put the centres of each run in the order of their first rows; the last step."""
+        """Put the centres of each run in the order of their first rows, at the end."""
         self._sort_by(self._first_rows)
 
     def _read_note(self) -> tuple[int, np.ndarray]:
