@@ -57,7 +57,7 @@ def test_other_words_are_refused(words):
 
 @pytest.mark.parametrize("words", [1, 100 * 2**20, "100MB", "0", "250MiB"])
 def test_a_limit_below_what_libraries_take_is_refused(words):
-    with pytest.raises(ValueError, match=r"should be more than 262 MB, which Python"):
+    with pytest.raises(ValueError, match=r"should be more than 380 MB, which a fit"):
         read_limit(words)
 
 
@@ -116,7 +116,7 @@ def test_bytes_in_words(n_bytes, words):
 
 
 def test_blocks_grow_with_the_limit_and_shrink_with_the_rows():
-    limits = [Budget(read_limit(f"{size}MB")) for size in (263, 400, 1000, 4000, 64000)]
+    limits = [Budget(read_limit(f"{size}MB")) for size in (381, 500, 1000, 4000, 64000)]
     for n_bytes in (8, 80, 8000):
         sizes = [each.count_block_rows(n_bytes, 100) for each in limits]
         assert sizes == sorted(sizes)

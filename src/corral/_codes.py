@@ -150,10 +150,13 @@ class OneHot:
         self._block_codes = max(_BLOCK_SLOTS // codes.rows.shape[1], 1)
         self._starts = range(0, len(codes.rows), self._block_codes)
         self._kept: dict[int, sparse.csr_array] | None = None
-        self.keep(_KEPT_SLOTS)
 
-    def keep(self, n_slots: int) -> None:
-        """Keep the rows from one use to the next if they have no more slots."""
+    def keep(self, n_slots: int | None = None) -> None:
+        """Keep the rows from one use to the next if they have no more slots.
+
+        None means so many as are kept by default.
+        """
+        n_slots = _KEPT_SLOTS if n_slots is None else n_slots
         if self._kept is None and self._codes.rows.size <= n_slots:
             self._kept = {}
 

@@ -185,6 +185,7 @@ class Problem:
         self.n_codes = len(codes.rows)
         self.threads: Threads = threads
         self._one_hot = OneHot(codes)
+        self._one_hot.keep()
         self.n_known = self._one_hot.count_known()
 
     def keep_codes(self, n_slots: int) -> None:

@@ -4,8 +4,9 @@ import os
 import re
 from pathlib import Path
 
-# What Python, NumPy, SciPy, scikit-learn and pyarrow take before there is any row.
-_BASE_BYTES = 250 * 2**20
+# What Python and its libraries (250 MB with pyarrow), the rows that partitions learn
+# from and the trees of their codes take, however many rows there are.
+BASE_BYTES = 380 * 10**6
 
 # The smallest and the largest number of rows of a block: with fewer, the calls for a
 # block would count, and more are no faster.
@@ -39,10 +40,10 @@ def read_limit(memory_limit) -> int:
         n_bytes = _read_bytes(memory_limit)
     else:
         n_bytes = int(memory_limit)
-    if n_bytes <= _BASE_BYTES:
+    if n_bytes <= BASE_BYTES:
         raise ValueError(
             f"memory_limit={memory_limit!r} should be more than "
-            f"{format_bytes(_BASE_BYTES)}, which Python and its libraries take."
+            f"{format_bytes(BASE_BYTES)}, which a fit takes for any number of rows."
         )
     return n_bytes
 
@@ -113,7 +114,7 @@ class Budget:
     def __init__(self, limit: int) -> None:
         self.limit = limit
         # A limit may be small; a block of the smallest size still has to fit.
-        self._rest = max(limit - _BASE_BYTES, 32 * 2**20)
+        self._rest = max(limit - BASE_BYTES, 32 * 2**20)
 
     @property
     def for_states(self) -> int:

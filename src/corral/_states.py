@@ -219,6 +219,9 @@ class MemoryStates(LocalStates):
         self._states = states
         self.threads = threads
         self.sizes = np.array([state.n_rows for state in states])
+        if len(states) == 1:
+            # Of many blocks, they would take more than the states themselves.
+            states[0].one_hot.keep()
 
     def map(self, function, *args, each=None):
         """Apply a function to all states; see :class:`States`."""

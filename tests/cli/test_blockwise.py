@@ -234,7 +234,7 @@ def test_a_limit_that_is_no_size(data, size):
 def test_a_limit_that_is_too_small(data, size):
     result = run_corral("fit", data, "--memory-limit", size)
     assert result.exit_code == 2
-    assert "should be more than 262 MB" in only_line(result.stderr)
+    assert "should be more than 380 MB" in only_line(result.stderr)
 
 
 @pytest.mark.parametrize(
@@ -272,7 +272,7 @@ def test_forms_that_cannot_be_read_by_blocks(files, by_blocks, name, tmp_path):
 
 def test_small_files_of_all_forms_stay_in_memory(files, tmp_path):
     for name in ("data.csv", "data.csv.gz", "data.parquet"):
-        result = run_corral("fit", files / name, *FIT, "--memory-limit", "300MB")
+        result = run_corral("fit", files / name, *FIT, "--memory-limit", "450MB")
         assert result.exit_code == 0, result.output
         assert "block by block" not in result.stderr
 

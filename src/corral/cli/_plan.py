@@ -4,12 +4,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from corral._memory import format_bytes, read_limit
+from corral._memory import BASE_BYTES, format_bytes, read_limit
 from corral.tables._read import FORMAT_WORDS, check_exists, kind_of
 from corral.tables._size import TableSize, measure_table
-
-# Python and its libraries, before there is any row.
-_BASE_BYTES = 250 * 10**6
 
 # A byte of a table in memory becomes so many while it is fitted: the table, its rows as
 # numbers, and copies on the way. Labels, codes, scores and names add the rest, row by
@@ -119,11 +116,11 @@ def plan_reading(
     is_there = data != "-" and (path.is_file() or path.is_dir())
     size = measure_table(path, format=form) if is_there else TableSize(None, 0)
     growth = _BYTES_PER_BYTE * size.n_bytes + _BYTES_PER_ROW * (size.n_rows or 0)
-    needed = _BASE_BYTES + growth
+    needed = BASE_BYTES + growth
     reasons = [*asked]
     if path.is_dir():
         reasons.append("it is a folder")
-    elif growth > max(limit - _BASE_BYTES, LEAST_REST):
+    elif growth > max(limit - BASE_BYTES, LEAST_REST):
         reasons.append(
             f"it needs about {format_bytes(needed)} in memory, and the limit is "
             f"{format_bytes(limit)}"
