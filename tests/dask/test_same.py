@@ -228,7 +228,7 @@ def test_codes_merged_or_counted_by_ranges(client, X, n_codes, monkeypatch):
     assert merged.storage_.codes == "merged"
     assert (merged.n_codes_ < 200) == (n_codes == "few")
     # Both are decided where the fit was started.
-    monkeypatch.setattr(_census, "_MERGED_CODES", 40)
+    monkeypatch.setattr(_census, "_MERGED_CODES", 60)
     monkeypatch.setattr(_cut, "_GATHERED", 25)
     ranges = COR(3, n_outliers=12, **params).fit(chunks)
     assert ranges.storage_.codes == "hash ranges"
@@ -238,12 +238,12 @@ def test_codes_merged_or_counted_by_ranges(client, X, n_codes, monkeypatch):
 
 def test_many_blocks_add_up_in_the_order_of_a_tree(client, X, cut_into, tmp_path):
     # More blocks than are added up in one task.
-    cut_into(7)
+    cut_into(30)
     np.save(tmp_path / "rows.npy", X)
     path = str(tmp_path / "rows.npy")
     model = COR(3, n_outliers=12, **SETTINGS).fit(path)
     expected = corral.COR(3, n_outliers=12, **SETTINGS).fit(path)
-    assert model.storage_.n_blocks == expected.storage_.n_blocks == 86
+    assert model.storage_.n_blocks == expected.storage_.n_blocks == 20
     assert_same(model, expected, same_blocks=True)
 
 
