@@ -8,7 +8,7 @@ from sklearn.utils.extmath import randomized_svd
 from corral._blocks import ArrayRows, RowSource, cut_rows
 from corral._grid import round_sums
 from corral._threads import Threads
-from corral._tiles import RowSpace, Tiles
+from corral._tiles import RowSpace, Tiles, multiply_rows
 
 # Lloyd's algorithm runs on a small part of the rows first and then on ever larger
 # ones, starting from the centres of the part before. Most iterations are done where
@@ -230,7 +230,7 @@ def _squared_distances(points, mean: np.ndarray) -> np.ndarray:
     """Return each point's squared distance to the mean."""
     if isinstance(points, np.ndarray):
         points -= mean
-        return np.einsum("ij,ij->i", points, points)
+        return multiply_rows(points, points)
     squares = np.asarray((points * points).sum(axis=1)).ravel()
     return np.maximum(squares - 2 * (points @ mean) + mean @ mean, 0)
 
