@@ -3,6 +3,7 @@
 import os
 import shutil
 import tempfile
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -47,7 +48,8 @@ def write_atomically(path: str | Path) -> Iterator[Path]:
             f"'{path}' cannot be written, because the folder '{folder}' is not there. "
             "Make it first."
         )
-    part = folder / f".{target.stem}.{os.getpid()}.part{target.suffix}"
+    # Another name for each, because machines that share a folder know no common one.
+    part = folder / f".{target.stem}.{uuid.uuid4().hex}.part{target.suffix}"
     try:
         yield part
         if is_special:

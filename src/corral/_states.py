@@ -89,10 +89,15 @@ class State:
         labels, costs : ndarray of shape (n_codes,)
         """
         priced = self._priced
-        if priced is None or priced[0] is not table:
+        # On a cluster, each pass brings a copy of the table.
+        if priced is None or not np.array_equal(priced[0], table):
             labels, costs = self.one_hot.find_nearest([table], threads)
             priced = self._priced = table, labels[0], costs[0]
         return priced[1:]
+
+    def __sizeof__(self) -> int:
+        # Dask asks it to know how much a worker holds.
+        return self.n_bytes
 
     def __getstate__(self) -> tuple:
         # What can be made again does not travel.
