@@ -65,19 +65,11 @@ class Journal:
         journal : Journal
         """
         folder = Path(folder)
-        if folder.exists() and not folder.is_dir():
-            raise ValueError(
-                f"checkpoint_dir='{folder}' is a file. Name a folder, which may be new."
-            )
+        check_folder(folder, f"checkpoint_dir='{folder}'")
         journal = cls(folder)
         page = folder / _PAGE
         if page.exists():
             _check_identity(folder, _read_page(page), _complete(identity))
-        elif any(not each.match(_PARTS) for each in folder.iterdir()):
-            raise ValueError(
-                f"checkpoint_dir='{folder}' holds files but no checkpoint. Name an "
-                "empty or a new folder."
-            )
         else:
             with write_atomically(page) as part:
                 part.write_text(_seal(_complete(identity)), encoding="utf-8")
@@ -138,6 +130,28 @@ class Journal:
 
     def _path(self, name: str) -> Path:
         return self.folder / f"{name}.npz"
+
+
+def check_folder(folder: Path, title: str) -> None:
+    """Refuse a folder that cannot hold a checkpoint; nothing is made or removed.
+
+    Parameters
+    ----------
+    folder : Path
+        It need not be there.
+    title : str
+        What the folder is called in an error.
+    """
+    if not folder.exists():
+        return
+    if not folder.is_dir():
+        raise ValueError(f"{title} is a file. Name a folder, which may be new.")
+    # A run that was killed may have left parts of files, also of its page.
+    is_used = any(not each.match(_PARTS) for each in folder.iterdir())
+    if is_used and not (folder / _PAGE).exists():
+        raise ValueError(
+            f"{title} holds files but no checkpoint. Name an empty or a new folder."
+        )
 
 
 def _take_lock(page: Path) -> IO[bytes]:

@@ -438,3 +438,17 @@ def test_a_dry_run_needs_data(files, name, message):
     result = run_corral("fit", path, "--dry-run", input=b"")
     assert result.exit_code == 2
     assert message in only_line(result.stderr)
+
+
+def test_a_checkpoint_that_was_just_begun_is_gone_on_with(files, tmp_path):
+    # A run may be killed while it writes the page of its folder.
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    (notes / ".checkpoint.123.part.json").write_text("{")
+    words = ("--checkpoint-dir", notes, "--labels", tmp_path / "l.csv")
+    result = run_corral("fit", files / "data.csv", *FIT, *words)
+    assert result.exit_code == 0, result.output
+    (notes / "checkpoint.json").unlink()
+    result = run_corral("fit", files / "data.csv", *FIT, *words)
+    assert result.exit_code == 2
+    assert f"--checkpoint-dir '{notes}' holds files but no checkpoint" in result.stderr

@@ -132,17 +132,10 @@ def check_checkpoint(folder: Path | None) -> None:
     ----------
     folder : Path or None
     """
-    if folder is None or not folder.exists():
-        return
-    if not folder.is_dir():
-        raise ValueError(
-            f"--checkpoint-dir '{folder}' is a file. Name a folder, which may be new."
-        )
-    if any(folder.iterdir()) and not (folder / "checkpoint.json").is_file():
-        raise ValueError(
-            f"--checkpoint-dir '{folder}' holds files but no checkpoint. Name an empty "
-            "or a new folder."
-        )
+    if folder is not None:
+        from corral._journal import check_folder
+
+        check_folder(folder, f"--checkpoint-dir '{folder}'")
 
 
 @contextmanager
