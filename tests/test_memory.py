@@ -7,6 +7,7 @@ import pytest
 
 from corral import COR, _memory
 from corral._memory import Budget, find_free_memory, format_bytes, read_limit
+from corral.cli import _plan
 
 
 @pytest.mark.parametrize(
@@ -76,17 +77,80 @@ def test_there_is_some_free_memory():
     assert 2**20 < find_free_memory() < 2**50
 
 
-def test_free_memory_is_what_system_and_container_leave(monkeypatch):
-    # Of 8 GiB in the container, 7 are taken; the machine has 4 left.
-    texts = {
-        "/proc/meminfo": "MemTotal: 9 kB\nMemAvailable:    4194304 kB\n",
-        "/sys/fs/cgroup/memory.max": f"{8 * 2**30}\n",
-        "/sys/fs/cgroup/memory.current": f"{7 * 2**30}\n",
+def test_a_limit_by_default_holds_a_small_fit(monkeypatch):
+    monkeypatch.setattr(_memory, "find_free_memory", lambda: 24 * 10**6)
+    assert read_limit(None) == _memory.BASE_BYTES + 64 * 2**20
+
+
+def write_system(root, files):
+    """Write what Linux tells, with 4 GiB that the machine has left."""
+    machine = {"proc/meminfo": "MemTotal: 9 kB\nMemAvailable:    4194304 kB"}
+    for name, text in (machine | files).items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"{text}\n")
+
+
+def write_group(folder, most, taken, cache=0):
+    """Return the files of a group of version 2, in GiB."""
+    return {
+        f"{folder}/memory.max": most if most == "max" else most * 2**30,
+        f"{folder}/memory.current": taken * 2**30,
+        f"{folder}/memory.stat": f"anon 7\ninactive_file {cache * 2**30}\nfile 9",
     }
-    monkeypatch.setattr(Path, "read_text", lambda self, **_: texts[str(self)])
-    assert find_free_memory() == 2**30
-    texts["/sys/fs/cgroup/memory.max"] = "max\n"
-    assert find_free_memory() == 4 * 2**30
+
+
+GROUPS = "sys/fs/cgroup"
+
+
+def test_free_memory_is_what_system_and_container_leave(tmp_path):
+    # Of 8 GiB in the container, 7 are taken; the machine has 4 left.
+    group = {"proc/self/cgroup": "0::/"}
+    write_system(tmp_path, group | write_group(GROUPS, 8, 7))
+    assert find_free_memory(tmp_path) == 2**30
+    write_system(tmp_path, group | write_group(GROUPS, "max", 7))
+    assert find_free_memory(tmp_path) == 4 * 2**30
+
+
+@pytest.mark.parametrize(
+    ("inner", "outer", "n_free"),
+    [((8, 6), ("max", 9), 2), ((8, 6), (10, 9), 1), (("max", 6), (10, 7), 3)],
+)
+def test_groups_within_groups_leave_what_the_fullest_leaves(
+    tmp_path, inner, outer, n_free
+):
+    files = write_group(f"{GROUPS}/slurm/job", *outer)
+    files |= write_group(f"{GROUPS}/slurm/job/step", *inner)
+    files |= write_group(f"{GROUPS}/slurm/other", 1, 1)
+    write_system(tmp_path, files | {"proc/self/cgroup": "0::/slurm/job/step"})
+    assert find_free_memory(tmp_path) == n_free * 2**30
+
+
+def test_files_that_are_kept_in_memory_leave_it_when_asked(tmp_path):
+    files = write_group(GROUPS, 8, 8, cache=3)
+    write_system(tmp_path, files | {"proc/self/cgroup": "0::/"})
+    assert find_free_memory(tmp_path) == 3 * 2**30
+
+
+@pytest.mark.parametrize("path", ["/docker/1a", "/elsewhere", "/../other"])
+def test_groups_of_version_1_are_known(tmp_path, path):
+    # Those of a container may be at the root, whatever their path is outside of it.
+    folder = f"{GROUPS}/memory{path}" if "docker" in path else f"{GROUPS}/memory"
+    files = {
+        "proc/self/cgroup": f"9:cpu:/a\n4:memory,hugetlb:{path}\n0::/b",
+        f"{folder}/memory.limit_in_bytes": 8 * 2**30,
+        f"{folder}/memory.usage_in_bytes": 7 * 2**30,
+        f"{folder}/memory.stat": f"inactive_file 5\ntotal_inactive_file {2**30}",
+    }
+    write_system(tmp_path, files)
+    assert find_free_memory(tmp_path) == 2 * 2**30
+
+
+def test_the_least_that_blocks_get_is_one_number(monkeypatch):
+    before = Budget(_memory.BASE_BYTES).for_states
+    assert _plan.LEAST_REST == _memory.LEAST_REST
+    monkeypatch.setattr(_memory, "LEAST_REST", 2 * _memory.LEAST_REST)
+    assert Budget(_memory.BASE_BYTES).for_states == 2 * before
 
 
 def test_free_memory_is_guessed_where_no_file_tells(monkeypatch):

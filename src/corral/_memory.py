@@ -2,11 +2,19 @@
 
 import os
 import re
+from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 # What Python and its libraries (250 MB with pyarrow), the rows that partitions learn
 # from and the trees of their codes take, however many rows there are.
 BASE_BYTES = 380 * 10**6
+
+# A limit may be smaller still; blocks and tables get so much in any case.
+LEAST_REST = 32 * 2**20
+
+# Where hardly any memory is free, a fit with no limit of its own still tries.
+_LEAST_DEFAULT = BASE_BYTES + 64 * 2**20
 
 # The smallest and the largest number of rows of a block: with fewer, the calls for a
 # block would count, and more are no faster.
@@ -23,6 +31,9 @@ _BYTES_BESIDE = 100
 _BLOCK_SHARE = 0.4
 _STATE_SHARE = 0.25
 
+# More than any machine has.
+_NO_LIMIT = 2**62
+
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 
 
@@ -32,10 +43,11 @@ def read_limit(memory_limit) -> int:
     Parameters
     ----------
     memory_limit : int, str or None
-        Bytes, or a text such as "2GB" or "512 MiB". None means half of what is free.
+        Bytes, or a text such as "2GB" or "512 MiB". None means half of what is free,
+        but not less than a small fit takes.
     """
     if memory_limit is None:
-        return find_free_memory() // 2
+        return max(find_free_memory() // 2, _LEAST_DEFAULT)
     if isinstance(memory_limit, str):
         n_bytes = _read_bytes(memory_limit)
     else:
@@ -73,14 +85,20 @@ def format_bytes(n_bytes: float) -> str:
     return f"{n_bytes:.0f} bytes"
 
 
-def find_free_memory() -> int:
-    """Return how many bytes this process could still take."""
-    return min(_find_available(), _find_container_rest())
+def find_free_memory(root: Path = Path("/")) -> int:
+    """Return how many bytes this process could still take.
+
+    Parameters
+    ----------
+    root : Path, default="/"
+        Where the folders are in which Linux tells it.
+    """
+    return min(_find_available(root), _find_container_rest(root))
 
 
-def _find_available() -> int:
+def _find_available(root: Path) -> int:
     try:
-        lines = Path("/proc/meminfo").read_text().splitlines()
+        lines = (root / "proc/meminfo").read_text().splitlines()
         sizes = {line.split(":")[0]: line.split()[1] for line in lines}
         return int(sizes["MemAvailable"]) * 1024
     except (OSError, KeyError, IndexError, ValueError):
@@ -92,14 +110,80 @@ def _find_available() -> int:
         return 4 * 2**30
 
 
-def _find_container_rest() -> int:
-    """Return what a container leaves; containers limit memory below the machine's."""
-    folder = Path("/sys/fs/cgroup")
+class _GroupNames(NamedTuple):
+    """What a version of control groups calls its folder, its files and the cache.
+
+    Attributes
+    ----------
+    folder : str
+    most : str
+        File with the limit.
+    taken : str
+        File with what the group has, with files that are kept in memory.
+    cache : str
+        Line of memory.stat with the part of those that is given up first.
+    """
+
+    folder: str
+    most: str
+    taken: str
+    cache: str
+
+
+_VERSION_1 = _GroupNames(
+    "sys/fs/cgroup/memory",
+    "memory.limit_in_bytes",
+    "memory.usage_in_bytes",
+    "total_inactive_file",
+)
+_VERSION_2 = _GroupNames(
+    "sys/fs/cgroup", "memory.max", "memory.current", "inactive_file"
+)
+
+
+def _find_container_rest(root: Path) -> int:
+    """Return what containers and jobs leave, which may be less than the machine has."""
+    rests = (_measure_rest(folder, names) for folder, names in _list_groups(root))
+    return min(rests, default=_NO_LIMIT)
+
+
+def _list_groups(root: Path) -> Iterator[tuple[Path, _GroupNames]]:
+    """Yield the groups of this process, each with those around it."""
     try:
-        most = int((folder / "memory.max").read_text())
-        return max(most - int((folder / "memory.current").read_text()), 0)
+        lines = (root / "proc/self/cgroup").read_text().splitlines()
     except (OSError, ValueError):
-        return 2**62
+        return
+    for line in lines:
+        _, controllers, path = line.split(":", 2)
+        if not controllers:
+            names = _VERSION_2
+        elif "memory" in controllers.split(","):
+            names = _VERSION_1
+        else:
+            continue
+        # A container may see its own groups only, and not the path to them.
+        parts = [] if ".." in path else path.strip("/").split("/")
+        for depth in range(len(parts) + 1):
+            yield root.joinpath(names.folder, *parts[:depth]), names
+
+
+def _measure_rest(folder: Path, names: _GroupNames) -> int:
+    """Return what a group leaves; what has no limit has no number."""
+    try:
+        most = int((folder / names.most).read_text())
+        taken = int((folder / names.taken).read_text())
+    except (OSError, ValueError):
+        return _NO_LIMIT
+    return max(most - max(taken - _measure_cache(folder, names), 0), 0)
+
+
+def _measure_cache(folder: Path, names: _GroupNames) -> int:
+    try:
+        lines = (folder / "memory.stat").read_text().splitlines()
+        sizes = dict(line.split(maxsplit=1) for line in lines)
+        return int(sizes[names.cache])
+    except (OSError, KeyError, ValueError):
+        return 0
 
 
 class Budget:
@@ -114,7 +198,7 @@ class Budget:
     def __init__(self, limit: int) -> None:
         self.limit = limit
         # A limit may be small; a block of the smallest size still has to fit.
-        self._rest = max(limit - BASE_BYTES, 32 * 2**20)
+        self._rest = max(limit - BASE_BYTES, LEAST_REST)
 
     @property
     def for_states(self) -> int:

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import clone
 
 from corral import COR, CORDetector
-from corral._memory import Budget, format_bytes, weigh_row
+from corral._memory import BASE_BYTES, Budget, format_bytes, weigh_row
 from corral.cli._bar import Bar
 from corral.cli._files import print_json
 from corral.cli._findings import Missing, describe_table, table_words
@@ -35,9 +35,6 @@ _TIMED_ROWS = 2**16
 # A fit labels a row in so much of the time that it takes to score it anew, for a fit
 # scores only distinct rows of labels. Measured on 1,000,000 x 9 cells.
 _LABEL_SHARE = 0.25
-
-# What a fit takes beside its blocks: Python, libraries and learning of partitions.
-_FIT_BYTES = 380 * 10**6
 
 # Of a row: what is kept between passes beside its labels, and answers.
 _STATE_BYTES = 16
@@ -274,7 +271,7 @@ def _describe_room(job: Job, encoder: TableEncoder, n_rows: int) -> dict[str, An
     kept = min(states, budget.for_states)
     return {
         "n_blocks": n_blocks,
-        "memory_bytes": _FIT_BYTES + in_flight + kept,
+        "memory_bytes": BASE_BYTES + in_flight + kept,
         "disk_bytes": states + n_rows * _ANSWER_BYTES if is_on_disk else 0,
     }
 

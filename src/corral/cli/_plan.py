@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from corral._memory import BASE_BYTES, format_bytes, read_limit
+from corral._memory import BASE_BYTES, LEAST_REST, format_bytes, read_limit
 from corral.tables._read import FORMAT_WORDS, check_exists, kind_of
 from corral.tables._size import TableSize, measure_table
 
@@ -13,9 +13,6 @@ from corral.tables._size import TableSize, measure_table
 # row. Both measured on files of 1,000,000 x 10 and 300,000 x 42 cells.
 _BYTES_PER_BYTE = 4
 _BYTES_PER_ROW = 300
-
-# With less than this, no limit is too small for a table.
-LEAST_REST = 32 * 2**20
 
 # Forms that can be read block by block; those that are packed only as text.
 _BLOCK_FORMS = ("csv", "tsv", "parquet", "npy")
