@@ -452,3 +452,24 @@ def test_a_checkpoint_that_was_just_begun_is_gone_on_with(files, tmp_path):
     result = run_corral("fit", files / "data.csv", *FIT, *words)
     assert result.exit_code == 2
     assert f"--checkpoint-dir '{notes}' holds files but no checkpoint" in result.stderr
+
+
+def test_files_of_a_folder_may_differ_in_columns_that_are_not_asked_for(
+    files, tmp_path
+):
+    table = read_table(files / "data.csv")
+    parts = tmp_path / "parts"
+    parts.mkdir()
+    pq.write_table(table.slice(0, 100), parts / "a.parquet")
+    more = table.slice(100).append_column("more", pa.array([1.5] * 50))
+    pq.write_table(more.drop_columns(["day"]), parts / "b.parquet")
+    chosen = (*FIT, "--columns", "a,c,color", "--model", tmp_path / "m.skops")
+    expected = run_corral("fit", files / "data.csv", *chosen)
+    found = run_corral("fit", parts, *chosen)
+    assert found.exit_code == 0, found.output
+    assert found.stdout == expected.stdout
+    again = run_corral("predict", tmp_path / "m.skops", parts)
+    assert again.exit_code == 0, again.output
+    # All columns are not the same in all files.
+    refused = run_corral("fit", parts, *FIT)
+    assert "Name columns that all files have" in only_line(refused.stderr)

@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Iterator
 from copy import copy
 from functools import cached_property, partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -205,7 +206,8 @@ def open_rows(
     data: str,
     form: str | None,
     plan: Plan,
-    wanted: Callable[[str], bool],
+    used: list[str] | None,
+    id_column: str | None,
     on_error: str,
     bar: Bar,
 ) -> WatchedSource:
@@ -217,8 +219,9 @@ def open_rows(
         Path.
     form : str or None
     plan : Plan
-    wanted : callable
-        Tells whether a column may be used, by its name.
+    used : list of str or None
+        Columns that are needed; None for all.
+    id_column : str or None
     on_error : {"raise", "skip"}
     bar : Bar
 
@@ -227,11 +230,24 @@ def open_rows(
     source : WatchedSource
     """
     bar.stage(f"opening {data}")
-    names = plan.size.names or []
-    some = [name for name in names if wanted(name)]
-    columns = some if 0 < len(some) < len(names) else None
+    columns = _choose_columns(data, plan.size.names, used, id_column)
     source = open_source(data, columns=columns, format=form, on_error=on_error)
     return WatchedSource(source, bar)
+
+
+def _choose_columns(
+    data: str, names: list[str] | None, used: list[str] | None, id_column: str | None
+) -> list[str] | None:
+    """Return the columns to read; None for all."""
+    if used is None:
+        return None
+    wanted = [*used] if id_column is None else [*used, id_column]
+    if names is None:
+        # Files of a folder may differ in columns that are not needed.
+        return wanted if Path(data).is_dir() else None
+    # Columns that are not there are told by the encoder.
+    is_some = {*used} <= {*names} and not {*names} <= {*wanted}
+    return [name for name in names if name in wanted] if is_some else None
 
 
 def fit_source(

@@ -43,13 +43,12 @@ class Job(NamedTuple):
 
     def open(self, bar: Bar) -> WatchedSource:
         """Open the table, if it is read block by block."""
-        chosen, names = self.settings["columns"], self.plan.size.names or []
-        # The encoder has to see the columns that are excluded, and tells which names
-        # are not there.
-        wanted = {*(self.settings["exclude"] or []), self.settings["id_column"]}
-        wanted |= {*names} if chosen is None or not {*chosen} <= {*names} else {*chosen}
+        chosen, id_column = self.settings["columns"], self.settings["id_column"]
+        if chosen is not None:
+            # The encoder has to see the columns that are excluded.
+            chosen = [*chosen, *(self.settings["exclude"] or [])]
         return open_rows(
-            self.data, self.form, self.plan, wanted.__contains__, self.on_error, bar
+            self.data, self.form, self.plan, chosen, id_column, self.on_error, bar
         )
 
 
@@ -170,11 +169,6 @@ def open_for(
     if not plan.is_by_blocks:
         return None
     encoder = model.encoder_
-    used = {*encoder.numeric_names_, *encoder.categorical_names_, *encoder.text_names_}
-    # Columns that are not there are told by the encoder.
-    is_all = not used <= {*(plan.size.names or [])}
-    wanted = used | {encoder.id_column}
-    source = open_rows(
-        data, form, plan, lambda name: is_all or name in wanted, "raise", bar
-    )
+    used = [*encoder.numeric_names_, *encoder.categorical_names_, *encoder.text_names_]
+    source = open_rows(data, form, plan, used, encoder.id_column, "raise", bar)
     return source, plan
