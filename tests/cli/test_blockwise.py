@@ -20,7 +20,6 @@ def by_blocks(monkeypatch):
     monkeypatch.setattr("corral.cli._plan._BYTES_PER_BYTE", 10**8)
     monkeypatch.setattr("corral._memory._LEAST_ROWS", 32)
     monkeypatch.setattr("corral._memory._MOST_ROWS", 32)
-    monkeypatch.setattr("corral.cli._blockwise._BLOCK_ROWS", 64)
 
 
 @pytest.fixture(scope="module")
@@ -120,7 +119,7 @@ def test_label_files_hold_the_same(files, suffix, request, tmp_path):
     if suffix == ".parquet":
         whole, blocks = map(pq.read_table, paths)
         assert whole.equals(blocks)
-        assert pq.ParquetFile(paths[1]).num_row_groups == 3
+        assert pq.ParquetFile(paths[1]).num_row_groups == 5
     else:
         assert paths[0].read_bytes() == paths[1].read_bytes()
     assert sorted(tmp_path.iterdir()) == sorted(paths)
@@ -473,3 +472,27 @@ def test_files_of_a_folder_may_differ_in_columns_that_are_not_asked_for(
     # All columns are not the same in all files.
     refused = run_corral("fit", parts, *FIT)
     assert "Name columns that all files have" in only_line(refused.stderr)
+
+
+def test_wide_rows_are_read_in_blocks_that_fit(files, by_blocks, tmp_path, monkeypatch):
+    from corral.cli._blockwise import _READING, WatchedSource
+
+    seen, read = {}, WatchedSource.read
+
+    def note(self, start, stop):
+        seen.setdefault(self._stage, set()).add(stop - start)
+        return read(self, start, stop)
+
+    # Rows are as wide as if they had very many columns.
+    monkeypatch.setattr("corral._memory._COPIES_OF_NUMBERS", 2**20)
+    monkeypatch.setattr("corral._memory._LEAST_ROWS", 4)
+    monkeypatch.setattr(WatchedSource, "read", note)
+    outputs = ("--model", tmp_path / "m.skops", "--report", tmp_path / "r.html")
+    limit = ("--memory-limit", "400MB")
+    result = run_corral("fit", files / "data.csv", *FIT, *outputs, *limit)
+    assert result.exit_code == 0, result.output
+    result = run_corral("predict", tmp_path / "m.skops", files / "data.csv", *limit)
+    assert result.exit_code == 0, result.output
+    stages = {*seen} - {_READING, None}
+    assert len(stages) == 3
+    assert all(max(seen[stage]) == 4 for stage in stages)

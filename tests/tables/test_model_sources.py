@@ -6,7 +6,7 @@ import pytest
 from sklearn.base import clone
 
 from corral import COR, CORDetector, all_methods
-from corral.tables import TableModel
+from corral.tables import TableModel, _pieces
 from corral.tables._pieces import PIECE_ROWS
 from tests.tables.blocks import Blocks
 
@@ -72,6 +72,16 @@ def test_new_rows_may_come_from_a_source():
     np.testing.assert_array_equal(scores, model.score_samples(table))
     assert source.most_read == PIECE_ROWS
     assert model.encode(source).read(2, 4).equals(model.encode(table.slice(2, 2)))
+
+
+def test_wide_rows_are_asked_for_in_shorter_pieces(monkeypatch):
+    table = make_table(300)
+    model = make_model(id_column="id").fit(table)
+    expected = model.score_samples(table)
+    monkeypatch.setattr(_pieces, "PIECE_CELLS", 130 * table.num_columns)
+    source = Blocks(table, 1000)
+    np.testing.assert_array_equal(model.score_samples(source), expected)
+    assert source.most_read == 130
 
 
 def test_other_methods_answer_for_a_source_but_are_not_fitted_to_one():

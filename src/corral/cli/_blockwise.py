@@ -13,6 +13,7 @@ from corral import CORDetector
 from corral._answers import FileColumns
 from corral._blocks import cut_rows
 from corral._journal import Journal
+from corral._memory import Budget
 from corral._progress import LABELLING, watch
 from corral.cli._bar import Bar
 from corral.cli._findings import (
@@ -33,7 +34,7 @@ from corral.sources import open_source
 from corral.tables import TableModel
 from corral.tables._rows import read_rows
 
-# Rows that are written at once. As Python's own values, they take some 50 MB.
+# The most rows that are written at once. As Python's own values, they take some 50 MB.
 _BLOCK_ROWS = 2**16
 
 # Rows that a report is made of.
@@ -128,6 +129,8 @@ class BlockJudged:
     ----------
     model : TableModel
     source : WatchedSource
+    block_rows : int
+        How many rows are read at once.
     make_blocks : callable
         Returns an iterator over the columns of the labels file, in blocks of rows.
     facts : dict
@@ -140,12 +143,14 @@ class BlockJudged:
         self,
         model: TableModel,
         source: WatchedSource,
+        block_rows: int,
         make_blocks: Callable[[], Iterator[dict[str, Any]]],
         facts: dict[str, Any],
         more_facts: dict[str, Any],
     ) -> None:
         self.model = model
         self.source = source
+        self._block_rows = block_rows
         self._make_blocks = make_blocks
         self._facts = facts
         self._more_facts = more_facts
@@ -164,7 +169,7 @@ class BlockJudged:
         draw = np.random.default_rng(0).choice
         rows = np.sort(draw(n_rows, min(n_rows, _REPORT_ROWS), replace=False))
         self.source.enter(_SAMPLING)
-        table, ids = _take(self.model.encoder_, self.source, rows)
+        table, ids = _take(self.model.encoder_, self.source, rows, self._block_rows)
         model = copy(self.model)
         model.estimator_ = _keep_rows(model.estimator_, rows)
         return Judged(model, table, ids, {}, {}, n_all=n_rows)
@@ -176,10 +181,12 @@ class BlockJudged:
         return self._facts | self._tally.describe() | self._more_facts
 
 
-def _take(encoder: Any, source: WatchedSource, rows: np.ndarray) -> tuple[Any, list]:
+def _take(
+    encoder: Any, source: WatchedSource, rows: np.ndarray, block_rows: int
+) -> tuple[Any, list]:
     """Return some rows, which are sorted, and their names."""
     parts, ids = [], []
-    for block in cut_rows(source.shape[0], _BLOCK_ROWS):
+    for block in cut_rows(source.shape[0], block_rows):
         held = _Held(source, block)
         first, end = np.searchsorted(rows, [block.start, block.stop])
         places = rows[first:end] - block.start
@@ -282,8 +289,21 @@ def fit_source(
         **describe_table(encoder, source.shape[0], missing),
         "seconds": round(seconds, 3),
     }
-    make_blocks = partial(_fitted_blocks, model, source)
-    return BlockJudged(model, source, make_blocks, facts, describe_choice(model))
+    block_rows = _count_rows(model, source, plan)
+    make_blocks = partial(_fitted_blocks, model, source, block_rows)
+    choice = describe_choice(model)
+    return BlockJudged(model, source, block_rows, make_blocks, facts, choice)
+
+
+def _count_rows(model: TableModel, source: WatchedSource, plan: Plan) -> int:
+    """Return how many rows are read at once, fewer of wide rows."""
+    estimator = model.estimator_
+    if isinstance(estimator, CORDetector):
+        estimator = estimator.estimator_
+    n_partitions = getattr(estimator, "n_partitions", 0)
+    n_bytes = 8 * source.shape[1]
+    most = Budget(plan.limit).count_block_rows(n_bytes, n_partitions)
+    return min(most, _BLOCK_ROWS)
 
 
 def _describe_source(source: WatchedSource, plan: Plan) -> dict[str, Any]:
@@ -298,11 +318,11 @@ def _order_missing(encoder: Any) -> dict[str, int]:
 
 
 def _fitted_blocks(
-    model: TableModel, source: WatchedSource
+    model: TableModel, source: WatchedSource, block_rows: int
 ) -> Iterator[dict[str, Any]]:
     source.enter(_WRITING)
     encoder = model.encoder_
-    for rows in cut_rows(source.shape[0], _BLOCK_ROWS):
+    for rows in cut_rows(source.shape[0], block_rows):
         held = _Held(source, rows)
         ids = encoder.ids(held, rows.start, rows.stop)
         missing = Missing({}, {})
@@ -329,13 +349,14 @@ def judge_source(model: TableModel, source: WatchedSource, plan: Plan) -> BlockJ
     judged : BlockJudged
     """
     source.enter(LABELLING)
-    answers = _Answers(model, source)
+    block_rows = _count_rows(model, source, plan)
+    answers = _Answers(model, source, block_rows)
     missing = Missing(answers.n_missing, {})
     facts = {
         **_describe_source(source, plan),
         **describe_table(model.encoder_, source.shape[0], missing),
     }
-    return BlockJudged(model, source, answers.blocks, facts, {})
+    return BlockJudged(model, source, block_rows, answers.blocks, facts, {})
 
 
 class _Answers:
@@ -345,9 +366,12 @@ class _Answers:
     only when all of them were seen; then they are written.
     """
 
-    def __init__(self, model: TableModel, source: WatchedSource) -> None:
+    def __init__(
+        self, model: TableModel, source: WatchedSource, block_rows: int
+    ) -> None:
         self._model = model
         self._source = source
+        self._block_rows = block_rows
         # Removed with this object.
         self._journal = Journal.temporary()
         n_rows = source.shape[0]
@@ -355,7 +379,7 @@ class _Answers:
         self._names: list[str] = []
         n_missing = np.zeros(len(model.encoder_.feature_names_out_), dtype=int)
         self._is_training = n_rows == len(model.labels_)
-        for rows in cut_rows(n_rows, _BLOCK_ROWS):
+        for rows in cut_rows(n_rows, block_rows):
             n_missing += self._answer(rows)
         counts = zip(model.encoder_.feature_names_out_, n_missing.tolist(), strict=True)
         self.n_missing = {name: n for name, n in counts if n}
@@ -379,7 +403,7 @@ class _Answers:
         """Yield the columns of the labels file, in blocks of rows."""
         self._source.enter(_WRITING)
         encoder = self._model.encoder_
-        for rows in cut_rows(self._source.shape[0], _BLOCK_ROWS):
+        for rows in cut_rows(self._source.shape[0], self._block_rows):
             ids = encoder.ids(_Held(self._source, rows), rows.start, rows.stop)
             shares = {}
             if self.n_missing:

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from corral._profiles import Profile, profile_clusters, tell_apart
 from corral.tables._arrow import need_arrow
 from corral.tables._encoder import TableEncoder
-from corral.tables._pieces import PIECE_ROWS, is_source
+from corral.tables._pieces import count_piece_rows, is_source, peek
 
 # What a method may know beside labels and scores.
 _PASSED_ON = ("nearest_labels_", "outlier_confidence_", "label_confidence_")
@@ -267,8 +267,10 @@ class TableModel(BaseEstimator):
             return self._ask(method, self.encode(table))
         check_is_fitted(self)
         X = self.encoder_.transform(table)
-        starts = range(0, X.shape[0], PIECE_ROWS)
-        blocks = (X.read(i, min(i + PIECE_ROWS, X.shape[0])) for i in starts)
+        is_sparse = sparse.issparse(peek(table))
+        n_rows = count_piece_rows(table.shape[1], is_sparse=is_sparse)
+        starts = range(0, X.shape[0], n_rows)
+        blocks = (X.read(i, min(i + n_rows, X.shape[0])) for i in starts)
         return np.concatenate([self._ask(method, self._fill(each)) for each in blocks])
 
     def _ask(self, method: str, X) -> np.ndarray:

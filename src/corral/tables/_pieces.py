@@ -61,6 +61,20 @@ def peek(source: Any) -> Any:
     return read_rows(source.read(0, min(1, source.shape[0])))
 
 
+def count_piece_rows(n_columns: int, *, is_sparse: bool) -> int:
+    """Return how many rows a piece has.
+
+    Parameters
+    ----------
+    n_columns : int
+    is_sparse : bool
+        Sparse rows are short, however many columns there are.
+    """
+    if is_sparse:
+        return PIECE_ROWS
+    return min(PIECE_ROWS, max(LEAST_PIECE_ROWS, PIECE_CELLS // max(n_columns, 1)))
+
+
 def read_pieces(source: Any, *, is_sparse: bool) -> Iterator[tuple[int, Any]]:
     """Read a source from its first row to its last.
 
@@ -78,8 +92,6 @@ def read_pieces(source: Any, *, is_sparse: bool) -> Iterator[tuple[int, Any]]:
         Sources without rows give one piece without rows, which has the columns.
     """
     n_samples, n_columns = source.shape
-    n_rows = PIECE_ROWS
-    if not is_sparse:
-        n_rows = min(n_rows, max(LEAST_PIECE_ROWS, PIECE_CELLS // max(n_columns, 1)))
+    n_rows = count_piece_rows(n_columns, is_sparse=is_sparse)
     for start in range(0, max(n_samples, 1), n_rows):
         yield start, read_rows(source.read(start, min(start + n_rows, n_samples)))
