@@ -206,3 +206,56 @@ def test_fingerprints_tell_blocks_apart():
     assert repr(open_source(array_blocks)) == (
         "IteratorSource(array_blocks, shape=(100, 3))"
     )
+
+
+def change_one(rows):
+    """Return rows with another cell in the midst of a block."""
+    changed = rows.copy()
+    changed[20, 1] += 1e-9
+    return changed
+
+
+@pytest.mark.parametrize(
+    "convert",
+    [
+        lambda rows: rows,
+        np.asfortranarray,
+        sparse.csr_array,
+        lambda rows: pa.table({name: rows[:, j] for j, name in enumerate("abc")}),
+        lambda rows: pa.table({"text": list(map(str, rows[:, 1]))}),
+        lambda rows: pd.DataFrame(rows, columns=list("abc")),
+    ],
+    ids=["array", "columns", "sparse", "table", "text", "pandas"],
+)
+def test_fingerprints_cover_all_cells(convert):
+    def digest(rows):
+        return open_source(lambda: map(convert, cut(rows))).fingerprint()["digest"]
+
+    assert digest(X) == digest(X.copy())
+    assert digest(X) != digest(change_one(X))
+
+
+def test_fingerprints_of_tables_do_not_depend_on_chunks():
+    table = pa.table({"a": list(range(10)), "b": ["x", None] * 5})
+    pieces = pa.concat_tables([table.slice(0, 3), table.slice(3)])
+    noted = pieces.replace_schema_metadata({"made": "today"})
+    digests = {
+        open_source(lambda each=each: [each]).fingerprint()["digest"]
+        for each in (table, pieces, noted, pa.concat_tables([table, table]).slice(10))
+    }
+    assert len(digests) == 1
+
+
+def test_fingerprints_do_not_depend_on_what_is_beneath_missing_cells():
+    def blocks(beneath):
+        values = np.array([1.0, beneath, 3.0])
+        is_known = pa.py_buffer(bytes([0b101 if beneath else 0b11111101]))
+        column = pa.Array.from_buffers(
+            pa.float64(), 3, [is_known, pa.py_buffer(values)], null_count=1
+        )
+        return [pa.table({"a": column})]
+
+    first, second = (
+        open_source(functools.partial(blocks, each)).fingerprint() for each in (0, 7)
+    )
+    assert first == second

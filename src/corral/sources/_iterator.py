@@ -1,6 +1,7 @@
 """Blocks that a function makes, as a source."""
 
 import hashlib
+import io
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate
@@ -19,6 +20,9 @@ from corral.tables._formats import first_line
 _SAME_AGAIN = (
     "The function should return a new iterator over the same blocks each time."
 )
+
+# Rows of a table that are digested at once.
+_DIGEST_ROWS = 2**14
 
 
 class _BlockMark(NamedTuple):
@@ -45,8 +49,9 @@ class IteratorSource(StreamedSource):
     """Rows of blocks that a function makes anew for each pass.
 
     The blocks may have any sizes. All of them are made once when the source is opened,
-    to count the rows; later passes have to give the same blocks, which is checked by
-    their shapes, types, and first and last rows.
+    to count the rows and to digest their cells, which :meth:`fingerprint` tells; later
+    passes have to give the same blocks, which is checked by their shapes, types, and
+    first and last rows.
 
     Parameters
     ----------
@@ -93,11 +98,14 @@ class IteratorSource(StreamedSource):
         self._title = getattr(factory, "__name__", type(factory).__name__)
         sieve = Sieve(on_error)
         self._marks: list[_BlockMark] = []
+        content = hashlib.blake2b(digest_size=16)
         form: Any = None
         for number, block in enumerate(self._first_pass(sieve)):
             form = _widen(_empty(block), form, f"Block {number} of {self._title}")
             self._marks.append(_mark(block))
+            _add_cells(content, block)
         sieve.check_left(self._marks, f"What {self._title} gives")
+        self._content = content.hexdigest()
         self.skipped = sieve.left_out
         self._empty = _choose(form, columns)
         self.names = getattr(self._empty, "column_names", None)
@@ -111,9 +119,11 @@ class IteratorSource(StreamedSource):
         Returns
         -------
         fingerprint : dict
-            With a digest of the shapes, types, first and last rows of all blocks.
+            With a digest of the shapes, types and cells of all blocks, as they were in
+            the first pass.
         """
         marks = hashlib.blake2b(repr(self._marks).encode(), digest_size=16)
+        marks.update(self._content.encode())
         return {
             "kind": "iterator",
             "shape": list(self.shape),
@@ -314,6 +324,45 @@ def _mark(block: Any) -> _BlockMark:
         dtype = block.dtype.str
     # One text for all blocks.
     return _BlockMark(n_rows, n_columns, sys.intern(dtype), digest.hexdigest())
+
+
+def _add_cells(digest: Any, block: Any) -> None:
+    """Add all cells of a block to a digest."""
+    if isinstance(block, np.ndarray):
+        digest.update(np.ascontiguousarray(block))
+    elif sparse.issparse(block):
+        for part in (block.indptr, block.indices):
+            digest.update(np.ascontiguousarray(part, dtype=np.int64))
+        digest.update(np.ascontiguousarray(block.data))
+    else:
+        _add_table(digest, block)
+
+
+def _add_table(digest: Any, table: Any) -> None:
+    """Add the cells of a table, as they are sent to others, however they are cut."""
+    pa = need_arrow()
+    # Names and types alone: notes of who made a table say nothing of its cells.
+    plain = plain_schema(table.column_names, table.schema.types)
+    for start in range(0, table.num_rows, _DIGEST_ROWS):
+        part = table.slice(start, _DIGEST_ROWS).cast(plain).combine_chunks()
+        # Rows that are taken have nothing beneath missing cells; others have any bytes.
+        part = part.take(np.arange(part.num_rows)).combine_chunks()
+        with pa.ipc.new_stream(_Digester(digest), plain) as stream:
+            stream.write_table(part)
+
+
+class _Digester(io.RawIOBase):
+    """A file that keeps nothing of what is written but its digest."""
+
+    def __init__(self, digest: Any) -> None:
+        self._digest = digest
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        self._digest.update(data)
+        return len(data)
 
 
 def _row_bytes(row: Any) -> bytes:
