@@ -84,6 +84,29 @@ def test_a_fit_that_was_killed_goes_on(table, killed, tmp_path):
     assert labels.count(b"\n") == 150_001
 
 
+def test_a_fit_that_is_asked_to_end_leaves_nothing_behind(table, tmp_path):
+    room = tmp_path / "room"
+    room.mkdir()
+    limit = ("--memory-limit", "381MB", "--n-clusters", "4", "--n-partitions", "100")
+    process = subprocess.Popen(
+        [*CORRAL, "fit", str(table), *limit, "--labels", str(tmp_path / "labels.csv")],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"TMPDIR": str(room)},
+    )
+    end = time.monotonic() + 120
+    while not [*room.glob("corral-*/*")] and time.monotonic() < end:
+        assert process.poll() is None, process.stderr.read()
+        time.sleep(0.002)
+    process.terminate()
+    _, message = process.communicate()
+    assert process.returncode == 143
+    assert "Traceback" not in message
+    assert [*tmp_path.iterdir()] == [room]
+    assert not [*room.iterdir()]
+
+
 def test_another_fit_cannot_go_on(table, killed):
     done = run([*words(table, killed, "other.csv"), "--seed", "1"])
     assert done.returncode == 2

@@ -1,10 +1,12 @@
 """The command line: one file per command, collected in ``_group.py``."""
 
+import signal
 import sys
 
 
 def main() -> None:
     """Run the command line, or say what it needs."""
+    signal.signal(signal.SIGTERM, _end)
     try:
         from corral.cli._group import corral
     except ModuleNotFoundError as error:
@@ -17,3 +19,8 @@ def main() -> None:
     except KeyboardInterrupt:
         sys.exit(130)
     corral()
+
+
+def _end(number: int, frame: object) -> None:
+    """End as Python ends, so that temporary files go; 143 is what shells expect."""
+    sys.exit(128 + number)

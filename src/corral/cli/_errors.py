@@ -15,6 +15,7 @@ EXIT_CODES = {
     1: "The reader of the output has gone, or corral itself is at fault.",
     2: "The command line, a file or the data cannot be used; the message says why.",
     130: "Stopped by Ctrl-C. No file is half-written.",
+    143: "Ended by a signal, as of kill or timeout. No file is half-written.",
 }
 
 # What the library raises where the request or the data is at fault.
