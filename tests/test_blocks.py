@@ -457,6 +457,19 @@ def test_codes_that_take_too_much_memory_are_refused(monkeypatch):
     monkeypatch.setattr(_memory.Budget, "for_states", property(lambda _: 1000))
     monkeypatch.setattr(EncodedRows, "merge_codes", MERGE_CODES)
     model = make({"n_clusters": 3, "n_outliers": 9, "init": "random-codes"})
-    message = r"distinct codes of the rows need .* kB, and 1 kB are left for them\."
+    message = r"codes of the blocks of rows need .* kB, and 1 kB are left for them\."
     with pytest.raises(ValueError, match=message):
         model.fit(ArraySource(draw_rows()))
+
+
+def test_candidates_that_take_too_much_memory_leave_their_confidence_out(monkeypatch):
+    # The labels are what they are with more memory.
+    X = draw_rows()
+    expected = make({"n_clusters": 3, "n_outliers": 9}).fit(X)
+    cut_into(monkeypatch, 100)
+    monkeypatch.setattr(_memory.Budget, "for_rows", property(lambda _: 1000))
+    with pytest.warns(UserWarning, match="outlier_confidence_ is left out") as told:
+        found = make({"n_clusters": 3, "n_outliers": 9}).fit(ArraySource(X))
+    assert told[0].filename == __file__
+    assert not hasattr(found, "outlier_confidence_")
+    np.testing.assert_array_equal(found.labels_, expected.labels_)

@@ -261,17 +261,17 @@ def test_memory_and_threads_may_differ(tmp_path, expected, monkeypatch):
 @pytest.mark.parametrize(
     ("params", "words"),
     [
-        ({"n_clusters": 4}, "'n_clusters': 3, .* and is .*'n_clusters': 4, "),
-        ({"random_state": 1}, "'random_state': 0, .*'random_state': 1, "),
-        ({"k_range": (2, 9)}, r"'k_range': None, .*'k_range': '\(2, 9\)', "),
-        ({"n_resamples": 5}, "'n_resamples': 4, .*'n_resamples': 5, "),
+        ({"n_clusters": 4}, "n_clusters was 3 and is 4. Go on with"),
+        ({"random_state": 1}, "random_state was 0 and is 1. Go on with"),
+        ({"k_range": (2, 9)}, r"k_range was None and is \[2, 9\]. Go on with"),
+        ({"n_resamples": 5}, "n_resamples was 4 and is 5. Go on with"),
     ],
     ids=lambda each: next(iter(each)) if isinstance(each, dict) else "",
 )
 def test_other_parameters_are_refused(tmp_path, params, words):
     X = draw_rows()
     make_model(tmp_path).fit(ArraySource(X))
-    message = "is of another fit: parameters was {.*" + words
+    message = "is of another fit: " + words
     with pytest.raises(ValueError, match=message):
         make_model(tmp_path, **params).fit(ArraySource(X))
 

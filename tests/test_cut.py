@@ -147,3 +147,18 @@ def test_chunks_are_all_rows_once():
         chunks = chunk_rows(State(codes, np.zeros(n_rows)))
         assert [chunk.start for chunk in chunks] == list(range(0, n_rows, CHUNK_ROWS))
         assert sum(chunk.stop - chunk.start for chunk in chunks) == n_rows
+
+
+def test_a_block_with_too_many_costs_near_the_guess_does_not_move_the_cut(monkeypatch):
+    # More rows are wanted than a block has, so that no number of rows tells it.
+    monkeypatch.setattr(_cut, "_GATHERED", 400)
+    rng = np.random.default_rng(0)
+    distances = rng.integers(100 * 2**20, size=2000) * DISTANCE_STEP
+    distances[350:400] = 89.25 + np.arange(50) * DISTANCE_STEP
+    labels = np.zeros((2000, len(BOOK.n_labels)), dtype=int)
+    states = make_states(labels, distances, [50] * 40)
+    table = np.zeros((BOOK.n_slots, 1))
+    n_rows = np.count_nonzero(distances > 91) + 60
+    expected = find_cut(states, table, BOOK, n_rows)
+    assert expected.cost == np.sort(distances)[-n_rows]
+    assert find_cut(states, table, BOOK, n_rows, guess=90.0) == expected

@@ -186,7 +186,7 @@ def test_blocks_grow_with_the_limit_and_shrink_with_the_rows():
         assert sizes == sorted(sizes)
         # A power of two, so that blocks add up as halves of each other.
         assert all(size & (size - 1) == 0 for size in sizes)
-        assert all(2**15 <= size <= 2**19 for size in sizes)
+        assert all(2**8 <= size <= 2**19 for size in sizes)
     wide = limits[2].count_block_rows(8000, 100)
     assert wide < limits[2].count_block_rows(80, 100)
     assert limits[2].count_block_rows(0, 2000) < limits[2].count_block_rows(0, 100)

@@ -65,8 +65,8 @@ def _fit(path: str, memory_limit: str) -> None:
     """Fit and print time, peak of memory and a digest of the answers."""
     model = COR(10, contamination=0.001, random_state=0)
     X = path if memory_limit else np.load(path)
-    if memory_limit:
-        model.set_params(memory_limit=memory_limit)
+    # In memory, nothing is to go to disk.
+    model.set_params(memory_limit=memory_limit or "20GB")
     start = time.perf_counter()
     model.fit(X)
     seconds = time.perf_counter() - start
@@ -77,7 +77,7 @@ def _fit(path: str, memory_limit: str) -> None:
                 "seconds": seconds,
                 "peak": peak,
                 "digest": _digest(model),
-                "storage": str(getattr(model, "storage_", "")),
+                "storage": str(model.storage_),
             }
         )
     )

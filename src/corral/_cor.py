@@ -35,7 +35,7 @@ from corral._explain import FeatureNames, Judge, make_frame, rank_features
 from corral._fuser import Fuser
 from corral._fusion import FusionSettings, Problem
 from corral._linkage import N_STARTS
-from corral._memory import Budget, read_limit
+from corral._memory import Budget, format_bytes, read_limit
 from corral._notebook import NotebookMixin
 from corral._open import open_blocks, open_journal
 from corral._partition_mixin import (
@@ -303,7 +303,8 @@ class COR(
         Number of rows set aside.
     outlier_confidence_ : ndarray of shape (n_samples,)
         Share of the resamples of the partitions in which each row is set aside. Absent
-        if ``n_resamples`` is zero.
+        if ``n_resamples`` is zero, or if the rows that may be outliers do not fit into
+        ``memory_limit``.
     label_confidence_ : ndarray of shape (n_samples,)
         Share of the resamples in which its nearest cluster is the same. Absent if
         ``n_resamples`` is zero.
@@ -1325,6 +1326,8 @@ class COR(
         rows, shares = np.zeros(0, dtype=np.intp), np.zeros(0)
         if self.n_outliers_:
             n_rows = count_candidates(self.n_outliers_, encoded.n_samples)
+            if not self._can_hold(n_rows, encoded):
+                return
             candidates = encoded.gather_candidates(table, n_rows)
             rows = candidates.rows
             shares = set_aside_again(
@@ -1336,6 +1339,21 @@ class COR(
                 threads,
             )
         columns.scatter("outlier_confidence_", rows, shares)
+
+    def _can_hold(self, n_rows: int, encoded: EncodedRows) -> bool:
+        """Return whether so many rows can be brought to one place, or warn."""
+        n_bytes = n_rows * (self.n_partitions_ + 24)
+        if encoded.whole is not None or n_bytes <= self._budget.for_rows:
+            return True
+        warnings.warn(
+            f"outlier_confidence_ is left out: the {n_rows} rows that may be outliers "
+            f"need {format_bytes(n_bytes)}, and the memory limit leaves "
+            f"{format_bytes(self._budget.for_rows)} for them. Raise memory_limit, or "
+            "lower the number of outliers.",
+            UserWarning,
+            stacklevel=8,
+        )
+        return False
 
 
 def check_codes(n_codes: int, n_clusters: int, n_partitions: int) -> None:

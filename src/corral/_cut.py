@@ -84,7 +84,8 @@ def find_cut(
         most = _GATHERED // len(states.sizes)
         gathered = list(states.map(gather_costs, table, *near, most))
         n_wanted = n_rows - sum(part.n_above for part in gathered)
-        if 0 < n_wanted <= sum(len(part.costs) for part in gathered):
+        is_known = all(part.is_whole for part in gathered)
+        if is_known and 0 < n_wanted <= sum(len(part.costs) for part in gathered):
             return _settle(gathered, n_wanted)
     low, width = 0.0, _find_limit(table, book)
     n_inside, n_wanted = int(states.sizes.sum()), n_rows
@@ -106,10 +107,20 @@ def find_cut(
 
 
 class Gathered(NamedTuple):
-    """Costs of some rows of a block, and how many rows cost more."""
+    """Costs of some rows of a block.
+
+    Attributes
+    ----------
+    costs : ndarray
+    n_above : int
+        How many rows cost more.
+    is_whole : bool
+        Whether there were not too many of them to be told.
+    """
 
     costs: np.ndarray
     n_above: int
+    is_whole: bool = True
 
 
 def _settle(gathered: list[Gathered], n_wanted: int) -> Cut:
@@ -167,8 +178,7 @@ def gather_costs(
 ) -> Gathered:
     """Return the costs of rows that are at least ``low`` and less than ``high``.
 
-    Where there are more than ``most``, all rows are said to be above: a guess that
-    leads there is of no use.
+    Where there are more than ``most``, none are told: the guess was of no use.
     """
     _, code_costs = state.price_codes(table, threads)
 
@@ -180,7 +190,7 @@ def gather_costs(
 
     parts = list(threads.map(work, chunk_rows(state)))
     if most is not None and sum(len(costs) for costs, _ in parts) > most:
-        return Gathered(np.zeros(0), state.n_rows)
+        return Gathered(np.zeros(0), 0, is_whole=False)
     return Gathered(
         np.concatenate([costs for costs, _ in parts]), sum(above for _, above in parts)
     )

@@ -5,7 +5,7 @@ from functools import cached_property
 
 import numpy as np
 
-from corral._census import Census, count_codes
+from corral._census import Census, count_block, count_codes
 from corral._codes import Codes, encode, make_keys
 from corral._confidence import Candidates
 from corral._cut import Cut, chunk_rows, cost_rows, find_cut
@@ -81,10 +81,12 @@ class EncodedRows:
             Refused if they take more memory.
         """
         book = self.partitioner.book
-        n_bytes = self.n_codes * (len(book.n_labels) * book.dtype.itemsize + 16)
+        # Of all blocks: a code may be in several.
+        n_codes = self.states.reduce(count_block)
+        n_bytes = n_codes * (len(book.n_labels) * book.dtype.itemsize + 16)
         if n_bytes > most_bytes:
             raise ValueError(
-                f"The {self.n_codes} distinct codes of the rows need "
+                f"The {n_codes} codes of the blocks of rows need "
                 f"{format_bytes(n_bytes)}, and {format_bytes(most_bytes)} are left for "
                 "them. Use init='linkage', which needs a few only, or raise "
                 "memory_limit."

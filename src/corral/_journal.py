@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import logging
 import shutil
 import tempfile
 import weakref
@@ -21,6 +22,8 @@ try:
 except ImportError:
     # Not on Windows.
     fcntl = None  # type: ignore[assignment]
+
+logger = logging.getLogger(__name__)
 
 # The page that tells whose folder it is.
 _PAGE = "checkpoint.json"
@@ -166,6 +169,9 @@ def _take_lock(page: Path) -> IO[bytes]:
                 f"checkpoint_dir='{page.parent}' is in use by another fit. Wait for "
                 "its end, or name another folder."
             ) from error
+        except OSError as error:
+            # Some file systems of clusters have no locks.
+            logger.info("'%s' cannot be locked: %s", page, error)
     return file
 
 

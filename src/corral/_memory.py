@@ -16,9 +16,9 @@ LEAST_REST = 32 * 2**20
 # Where hardly any memory is free, a fit with no limit of its own still tries.
 _LEAST_DEFAULT = BASE_BYTES + 64 * 2**20
 
-# The smallest and the largest number of rows of a block: with fewer, the calls for a
-# block would count, and more are no faster.
-_LEAST_ROWS = 2**15
+# The smallest number of rows of a block, where rows are wide or memory is short, and
+# the largest: more are no faster.
+_LEAST_ROWS = 2**8
 _MOST_ROWS = 2**19
 
 # A block is on its way in several forms at once: as it was read, as numbers, as labels
@@ -203,6 +203,11 @@ class Budget:
     @property
     def for_states(self) -> int:
         """Bytes for what is kept of blocks between passes."""
+        return int(_STATE_SHARE * self._rest)
+
+    @property
+    def for_rows(self) -> int:
+        """Bytes for rows of all blocks that are brought to one place."""
         return int(_STATE_SHARE * self._rest)
 
     def holds(self, n_rows: int, n_partitions: int) -> bool:

@@ -9,7 +9,13 @@ from sklearn.base import clone
 from corral._journal import Journal
 from corral._memory import Budget
 from corral._partition_mixin import make_block
-from corral._row_blocks import Block, RowBlocks, SourceBlocks, cut_sizes
+from corral._row_blocks import (
+    Block,
+    RowBlocks,
+    SourceBlocks,
+    cut_sizes,
+    digest_arrays,
+)
 
 if TYPE_CHECKING:
     from corral._cor import COR
@@ -93,11 +99,15 @@ def open_journal(model: "COR", rows: RowBlocks) -> tuple[Journal, RowBlocks]:
         for name, value in model.get_params(deep=False).items()
         if name not in _FREE
     }
-    identity = {"parameters": settings, "rows": rows.fingerprint()}
+    identity = {**settings, "rows": rows.fingerprint()}
     journal = Journal.open(model.checkpoint_dir, identity)
-    if not journal.has("blocks"):
-        journal.write("blocks", {"sizes": rows.sizes})
-    return journal, rows.cut(journal.read("blocks")["sizes"])
+    try:
+        if not journal.has("blocks"):
+            journal.write("blocks", {"sizes": rows.sizes})
+        return journal, rows.cut(journal.read("blocks")["sizes"])
+    except BaseException:
+        journal.close()
+        raise
 
 
 def _describe(value: Any) -> Any:
@@ -108,4 +118,13 @@ def _describe(value: Any) -> Any:
     if isinstance(value, np.random.RandomState):
         # Its seed is drawn once and noted.
         return "RandomState"
+    if isinstance(value, (list, tuple)):
+        return [_describe(each) for each in value]
+    if isinstance(value, np.ndarray):
+        # Not as text, in which NumPy leaves out the middle of long arrays.
+        return [str(value.dtype), value.shape, digest_arrays([value])]
+    if hasattr(value, "get_params"):
+        settings = value.get_params(deep=False)
+        described = {name: _describe(each) for name, each in settings.items()}
+        return [type(value).__qualname__, described]
     return repr(value)

@@ -87,12 +87,14 @@ class MemoryBlocks:
     def fingerprint(self) -> dict[str, Any]:
         """Return what tells these rows from others."""
         features, columns = self.whole
-        arrays = [features.numbers, features.missing, *(pair[0] for pair in columns)]
-        digest = hashlib.blake2b()
-        for array in arrays:
-            for part in _list_arrays(array):
-                digest.update(np.ascontiguousarray(part).view(np.uint8).data)
-        return {"n_samples": features.n_samples, "blake2b": digest.hexdigest()}
+        arrays = [features.numbers, features.missing]
+        arrays += [part for column in columns for part in column]
+        known = [each for each in arrays if each is not None]
+        return {
+            "shapes": [each.shape for each in known],
+            "dtypes": [str(each.dtype) for each in known],
+            "blake2b": digest_arrays(known),
+        }
 
     def read(self, index: int) -> Block:
         """Return a block: views of the arrays."""
@@ -168,10 +170,17 @@ def cut_sizes(n_rows: int, block_rows: int) -> np.ndarray:
     return np.diff(ends, prepend=0)
 
 
+def digest_arrays(arrays: list[Any]) -> str:
+    """Return a digest of the values of arrays, dense or sparse."""
+    digest = hashlib.blake2b(digest_size=16)
+    for array in arrays:
+        for part in _list_arrays(array):
+            digest.update(np.ascontiguousarray(part).view(np.uint8).data)
+    return digest.hexdigest()
+
+
 def _list_arrays(array: Any) -> list[np.ndarray]:
     """Return the plain arrays that an array is made of."""
-    if array is None:
-        return []
     if sparse.issparse(array):
         return [array.indptr, array.indices, array.data]
     return [array.astype(str)] if array.dtype == object else [array]

@@ -92,3 +92,11 @@ def test_public_names():
     assert set(corral.dask.__all__) <= set(dir(corral.dask))
     with pytest.raises(AttributeError, match="'corral.dask' has no attribute 'KOR'"):
         importlib.import_module("corral.dask").KOR  # noqa: B018
+
+
+def test_files_that_every_task_would_read_from_their_beginning(client, tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text("a,b\n" + "1.5,2\n" * 20)
+    message = "can only be read from its beginning, which each task would do. Write it"
+    with pytest.raises(ValueError, match=message):
+        COR(2, n_outliers=1).fit(path)

@@ -192,7 +192,7 @@ def folder(tmp_path, X):
     return place
 
 
-@pytest.mark.parametrize("kind", ["folder", "file", "source", "npy", "csv"])
+@pytest.mark.parametrize("kind", ["folder", "file", "source", "npy"])
 def test_files(client, X, folder, kind, cut_into, tmp_path):
     cut_into(130)
     path = {
@@ -200,10 +200,8 @@ def test_files(client, X, folder, kind, cut_into, tmp_path):
         "file": folder / "1.parquet",
         "source": folder,
         "npy": tmp_path / "rows.npy",
-        "csv": tmp_path / "rows.csv",
     }[kind]
     np.save(tmp_path / "rows.npy", X)
-    np.savetxt(tmp_path / "rows.csv", X, delimiter=",", header="a,b,c", comments="")
     model = COR(3, n_outliers=4, **SETTINGS)
     model.fit(open_source(path) if kind == "source" else str(path))
     expected = corral.COR(3, n_outliers=4, **SETTINGS).fit(path)

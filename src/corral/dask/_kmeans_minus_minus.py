@@ -150,7 +150,7 @@ class DaskPlace(DaskWorkplace):
         What rows are told stays where they are.
         """
         told = self._tasks.start(
-            work_on_block, self._blocks, self._check, function, *args, each=each
+            work_on_block, self._blocks, self._read, function, *args, each=each
         )
         summary = self._tasks.reduce(self._tasks.start(_get_summary, told))
         return summary, DaskColumns(self._tasks, told, self.rows.sizes)

@@ -111,6 +111,11 @@ class LazyMixin:
         source = open_source(X)
         if getattr(source, "is_in_memory", False):
             raise self._refuse_memory(X)
+        if not getattr(source, "has_random_access", True):
+            raise ValueError(
+                f"{source} can only be read from its beginning, which each task would "
+                "do. Write it as Parquet first, or use dask.dataframe.read_csv."
+            )
         first = source.read(0, min(source.shape[0], _FIRST_ROWS))
         block_rows = self._see_columns(first)
         return open_source_rows(source, self._make_check(), block_rows)
@@ -141,7 +146,8 @@ class LazyMixin:
 
 
 def _take_first(rows: Any, n_rows: int) -> Any:
-    return rows[:n_rows]
+    # The index of a frame may be of numbers, by which it would be cut.
+    return rows.iloc[:n_rows] if hasattr(rows, "iloc") else rows[:n_rows]
 
 
 def _ask_block(rows: Any, model: Any, method: str, nothing: np.ndarray) -> np.ndarray:

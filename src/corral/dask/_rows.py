@@ -15,7 +15,8 @@ class DaskRows:
     Parameters
     ----------
     blocks : list
-        Of each block, a :class:`Piece` of a source, or a Delayed that gives rows.
+        Of each block, its first row in the source and the one after its last, or a
+        Delayed that gives rows.
     check : callable
         Takes rows and returns a :class:`~corral._row_blocks.Block`.
     sizes : ndarray of shape (n_blocks,)
@@ -39,6 +40,7 @@ class DaskRows:
         self.check = check
         self.sizes = sizes
         self.source = source
+        self.reader = Reader(check, source)
         self.skipped: Sequence[str] = () if source is None else source.skipped
         self._fingerprint = fingerprint
 
@@ -50,39 +52,44 @@ class DaskRows:
         """Return the same rows in blocks of these sizes."""
         if np.array_equal(sizes, self.sizes):
             return self
-        blocks = cut_source(self.source, sizes)
+        blocks = cut_source(sizes)
         return DaskRows(blocks, self.check, sizes, self._fingerprint, self.source)
 
     def read(self, index: int) -> Block:
         """Return a block, brought to this place."""
         block = self.blocks[index]
-        rows = block() if isinstance(block, Piece) else block.compute()
-        return self.check(rows)
+        return self.reader(block if self.source is not None else block.compute())
 
 
-class Piece:
-    """A block of a source, which is read where it is called.
+class Reader:
+    """Reads and checks blocks, where they are worked on.
+
+    It goes to the workers once for each pass: a source knows all its files.
 
     Parameters
     ----------
-    source : Source
-    start, stop : int
+    check : callable
+        Takes rows and returns a :class:`~corral._row_blocks.Block`.
+    source : Source or None
+        Where the rows are; None if blocks are rows.
     """
 
-    def __init__(self, source: Any, start: int, stop: int) -> None:
+    def __init__(self, check: Any, source: Any) -> None:
+        self.check = check
         self.source = source
-        self.start = start
-        self.stop = stop
 
-    def __call__(self) -> Any:
-        return self.source.read(self.start, self.stop)
+    def read(self, block: Any) -> Any:
+        """Return the rows of a block, as they are."""
+        return block if self.source is None else self.source.read(*block)
+
+    def __call__(self, block: Any) -> Block:
+        return self.check(self.read(block))
 
 
-def cut_source(source: Any, sizes: np.ndarray) -> list[Piece]:
-    """Return the pieces of a source of these sizes."""
+def cut_source(sizes: np.ndarray) -> list[tuple[int, int]]:
+    """Return the first row of each block, and the one after its last."""
     ends = np.cumsum(sizes).tolist()
-    starts = [0, *ends[:-1]]
-    return [Piece(source, *ends) for ends in zip(starts, ends, strict=True)]
+    return list(zip([0, *ends[:-1]], ends, strict=True))
 
 
 def is_collection(X: Any) -> bool:
@@ -148,5 +155,5 @@ def list_blocks(X: Any) -> tuple[list[Any], np.ndarray]:
 def open_source_rows(source: Any, check: Any, block_rows: int) -> DaskRows:
     """Return the rows of a source as tasks."""
     sizes = cut_sizes(source.shape[0], block_rows)
-    blocks = cut_source(source, sizes)
+    blocks = cut_source(sizes)
     return DaskRows(blocks, check, sizes, source.fingerprint(), source)

@@ -9,13 +9,13 @@ from corral._answers import Answer, Columns, Summary, answer_rows
 from corral._journal import Journal
 from corral._partitions import Partitioner
 from corral._profiles import Members, Profile, RoughRows, Sums, View
-from corral._row_blocks import Block, RowBlocks, check_rows
+from corral._row_blocks import RowBlocks, check_rows
 from corral._scan import Glance, Scan, glance, note_scan, share_out_rows
 from corral._states import State, States, name_block, pack_state, unpack_state
 from corral._threads import Threads
 from corral._workplace import encode_block, find_members
 from corral.dask._columns import DaskColumns
-from corral.dask._rows import DaskRows, Piece
+from corral.dask._rows import DaskRows, Reader
 from corral.dask._states import DaskStates, Tasks
 
 
@@ -36,7 +36,7 @@ class DaskWorkplace:
         self, rows: DaskRows, tasks: Tasks, threads: Threads, journal: Journal | None
     ) -> None:
         self.rows: RowBlocks = rows
-        self._blocks, self._check = rows.blocks, rows.check
+        self._blocks, self._read = rows.blocks, rows.reader
         self.threads = threads
         self.journal = journal
         self._tasks = tasks
@@ -45,7 +45,7 @@ class DaskWorkplace:
         """Add up a function over all blocks of rows, on the workers."""
         blocks = self._blocks
         found = self._tasks.start(
-            work_on_block, blocks, self._check, function, *args, each=each
+            work_on_block, blocks, self._read, function, *args, each=each
         )
         return self._tasks.reduce(found)
 
@@ -56,9 +56,7 @@ class DaskWorkplace:
         wanted = list(zip(share_out_rows(rows, sizes), starts, strict=True))
 
         def look() -> Glance:
-            found = self._tasks.start(
-                scan_block, self._blocks, self._check, each=wanted
-            )
+            found = self._tasks.start(scan_block, self._blocks, self._read, each=wanted)
             return self._tasks.reduce(found)
 
         return note_scan(look, rows, self.journal)
@@ -68,7 +66,7 @@ class DaskWorkplace:
         found = self._tasks.start(
             label_block,
             self._blocks,
-            self._check,
+            self._read,
             partitioner,
             self.journal,
             each=range(len(self.rows.sizes)),
@@ -92,7 +90,7 @@ class DaskWorkplace:
         n_kept = summary.n_kept
         view = View.of(self._look(columns.answers, n_kept), len(n_kept))
         parts = self._tasks.start(
-            add_up_block, self._blocks, self._check, n_kept, view, each=columns.answers
+            add_up_block, self._blocks, self._read, n_kept, view, each=columns.answers
         )
         return view.conclude(self._tasks.reduce(parts))
 
@@ -105,7 +103,7 @@ class DaskWorkplace:
             found = self._tasks.start(
                 look_at_block,
                 self._blocks[here],
-                self._check,
+                self._read,
                 n_kept,
                 each=answers[here],
             )
@@ -116,31 +114,26 @@ class DaskWorkplace:
         return rough
 
 
-def _read(block: Any, check: Any) -> Block:
-    return check(block() if isinstance(block, Piece) else block)
-
-
 def work_on_block(
-    block: Any, threads: Threads, check: Any, function: Callable, *args: Any
+    block: Any, threads: Threads, read: Reader, function: Callable, *args: Any
 ) -> Any:
     """Read a block and apply a function to it."""
-    return function(_read(block, check), threads, *args)
+    return function(read(block), threads, *args)
 
 
 def scan_block(
-    block: Any, threads: Threads, check: Any, rows_and_start: tuple[np.ndarray, int]
+    block: Any, threads: Threads, read: Reader, rows_and_start: tuple[np.ndarray, int]
 ) -> Glance:
     """Look at a block for the first time, and take some of its rows."""
     rows, start = rows_and_start
-    is_piece = isinstance(block, Piece)
-    found, name = (block(), block.source) if is_piece else (block, "X")
-    return glance(check_rows(check, found, start, name), rows)
+    name = "X" if read.source is None else read.source
+    return glance(check_rows(read.check, read.read(block), start, name), rows)
 
 
 def label_block(
     block: Any,
     threads: Threads,
-    check: Any,
+    read: Reader,
     partitioner: Partitioner,
     journal: Journal | None,
     index: int,
@@ -148,7 +141,7 @@ def label_block(
     """Label the rows of a block, or return what was noted of that."""
     if journal is not None and journal.has(name_block(index)):
         return unpack_state(journal.read(name_block(index)), partitioner.book)
-    state = encode_block(partitioner, _read(block, check), None, None, threads)
+    state = encode_block(partitioner, read(block), None, None, threads)
     if journal is not None:
         journal.write(name_block(index), pack_state(state))
     return state
@@ -159,11 +152,11 @@ def _get_summary(answer: Answer, threads: Threads) -> Summary:
 
 
 def _find_members(
-    block: Any, check: Any, n_kept: np.ndarray, answer: Answer
+    block: Any, read: Reader, n_kept: np.ndarray, answer: Answer
 ) -> Members:
     columns = answer.columns
     return find_members(
-        _read(block, check),
+        read(block),
         columns["labels_"],
         columns["nearest_labels_"],
         n_kept,
@@ -172,21 +165,21 @@ def _find_members(
 
 
 def look_at_block(
-    block: Any, threads: Threads, check: Any, n_kept: np.ndarray, answer: Answer
+    block: Any, threads: Threads, read: Reader, n_kept: np.ndarray, answer: Answer
 ) -> RoughRows:
     """Return the first rows of each cluster in a block."""
     rough = RoughRows(len(n_kept))
-    rough.look_at(_find_members(block, check, n_kept, answer))
+    rough.look_at(_find_members(block, read, n_kept, answer))
     return rough
 
 
 def add_up_block(
     block: Any,
     threads: Threads,
-    check: Any,
+    read: Reader,
     n_kept: np.ndarray,
     view: View,
     answer: Answer,
 ) -> Sums:
     """Return the sums over the rows of each cluster in a block."""
-    return view.add_up(_find_members(block, check, n_kept, answer), threads)
+    return view.add_up(_find_members(block, read, n_kept, answer), threads)

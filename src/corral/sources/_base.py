@@ -23,8 +23,11 @@ class StreamedSource:
         The rows at which pieces begin that are cheap to read as a whole, and n_samples.
     skipped : list of str
         What was left out, in sentences.
+    has_random_access : bool
+        Whether rows are found without those before them.
     """
 
+    has_random_access = False
     shape: tuple[int, int]
     names: list[str] | None
     borders: list[int]

@@ -91,6 +91,9 @@ class ParquetSource(StreamedSource):
     {'size': [2.0, 1.0], 'name': ['a', 'b']}
     """
 
+    # A row group is read by itself.
+    has_random_access = True
+
     def __init__(
         self,
         path: str | Path,

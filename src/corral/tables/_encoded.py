@@ -30,6 +30,8 @@ class EncodedSource:
         None if they come as arrays.
     borders : list of int
         Where pieces that are cheap to read as a whole begin, then ``n_samples``.
+    has_random_access : bool
+        Whether rows are found without those before them.
     skipped : list of str
         What the source has left out, in sentences.
     """
@@ -44,6 +46,10 @@ class EncodedSource:
     @property
     def borders(self) -> list[int]:
         return self._source.borders
+
+    @property
+    def has_random_access(self) -> bool:
+        return getattr(self._source, "has_random_access", True)
 
     @property
     def skipped(self) -> list[str]:
