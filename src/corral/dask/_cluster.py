@@ -51,7 +51,13 @@ def start_cluster(
     dask, distributed = need_dask("dask"), need_dask("distributed")
     with ExitStack() as stack:
         stack.enter_context(
-            dask.config.set({"distributed.scheduler.worker-ttl": _WORKER_TTL})
+            dask.config.set(
+                {
+                    "distributed.scheduler.worker-ttl": _WORKER_TTL,
+                    # What is kept of a block costs more to send than a task to wait.
+                    "distributed.scheduler.work-stealing": False,
+                }
+            )
         )
         cluster = stack.enter_context(
             distributed.LocalCluster(

@@ -24,7 +24,8 @@ class COR(LazyMixin, corral.COR):
     The same as :class:`corral.COR`, with the same parameters, and the same result to
     the last bit for the same seed. Rows are read by the workers, block by block, and
     stay there: only centres, sums, counts, a sample of the rows, the costs around the
-    cut and the codes of the rows that may be outliers travel. What is lost with a worker is made again from the rows.
+    cut and the codes of the rows that may be outliers travel. What is lost with a
+    worker is made again from the rows.
 
     Parameters and attributes are those of :class:`corral.COR`. ``memory_limit`` is that
     of a task; None means half of what a worker has for each of its threads.

@@ -54,19 +54,40 @@ class Tasks:
         more = [()] * len(blocks) if each is None else [(one,) for one in each]
         name = f"corral-{function.__name__.replace('_', '-')}-{uuid.uuid4().hex}"
         with tell_loss(self._client):
+            homes = self._find_homes([*blocks, *(each or [])])
             return [
-                self._start(f"{name}-{index}", function, block, shared, *one)
+                self._start(f"{name}-{index}", homes, function, block, shared, *one)
                 for index, (block, one) in enumerate(zip(blocks, more, strict=True))
             ]
 
+    def _find_homes(self, values: list[Any]) -> dict[str, list[str]]:
+        """Return the workers that hold futures, by the keys of these."""
+        futures = [each for each in values if is_future(each)]
+        held = self._client.who_has(futures) if futures else {}
+        return {key: list(workers) for key, workers in held.items() if workers}
+
     def _start(
-        self, key: str, function: Callable, block: Any, shared: Any, *one: Any
+        self,
+        key: str,
+        homes: dict[str, list[str]],
+        function: Callable,
+        block: Any,
+        shared: Any,
+        *one: Any,
     ) -> Any:
         dask = need_dask("dask")
         if not dask.is_dask_collection(block):
-            return self._client.submit(
-                _run, function, block, shared, *one, key=key, pure=False
-            )
+            options: dict[str, Any] = {"key": key, "pure": False}
+            known = [
+                homes[each.key]
+                for each in (block, *one)
+                if is_future(each) and each.key in homes
+            ]
+            if known:
+                # A block is large and its worker may be busy: the task waits for it,
+                # unless the worker is lost.
+                options |= {"workers": known[0], "allow_other_workers": True}
+            return self._client.submit(_run, function, block, shared, *one, **options)
         # The rows of a collection come from tasks of its own, which nobody else needs.
         run = dask.delayed(_run, pure=False)
         task = run(function, block, shared, *one, dask_key_name=key)
@@ -78,6 +99,13 @@ class Tasks:
             if self._shows_progress:
                 need_dask("distributed").progress(futures, notebook=False)
             return self._client.gather(futures)
+
+    def wait(self, futures: list[Any]) -> None:
+        """Wait until all futures are there, or one of them cannot be."""
+        with tell_loss(self._client):
+            if self._shows_progress:
+                need_dask("distributed").progress(futures, notebook=False)
+            need_dask("distributed").wait(futures)
 
     def reduce(self, futures: list[Any]) -> Any:
         """Add up what futures hold on the workers, and return the sum."""
@@ -93,6 +121,11 @@ class Tasks:
         """Start one task; return its future."""
         with tell_loss(self._client):
             return self._client.submit(function, *args, pure=False)
+
+
+def is_future(value: Any) -> bool:
+    """Return whether a value is held by a worker."""
+    return isinstance(value, need_dask("distributed").Future)
 
 
 def _hold(args: tuple) -> tuple:

@@ -71,6 +71,8 @@ class DaskWorkplace:
             self.journal,
             each=range(len(self.rows.sizes)),
         )
+        # Where they are is known when all of them are there.
+        self._tasks.wait(found)
         return DaskStates(self._tasks, found, self.rows.sizes, self.threads)
 
     def answer(
@@ -79,6 +81,7 @@ class DaskWorkplace:
         """Label and score all rows; the answers stay where they are."""
         assert isinstance(states, DaskStates)
         answers = self._tasks.start(answer_rows, states.futures, *args, each=n_level)
+        self._tasks.wait(answers)
         summary = self._tasks.reduce(self._tasks.start(_get_summary, answers))
         return summary, DaskColumns(self._tasks, answers, self.rows.sizes)
 
