@@ -67,7 +67,8 @@ def test_what_was_read_of_a_file_is_no_memory_of_the_process(npy):
     path = npy(np.zeros((2**20, 8)))
     code = (
         "import sys; from pathlib import Path; from corral.sources import open_source\n"
-        "def held(): return int(Path('/proc/self/statm').read_text().split()[1]) * 4096\n"
+        "statm = Path('/proc/self/statm')\n"
+        "def held(): return int(statm.read_text().split()[1]) * 4096\n"
         "source = open_source(sys.argv[1]); before = held()\n"
         "for start in range(0, 2**20, 2**16): source.read(start, start + 2**16)\n"
         "print(held() - before)"
