@@ -133,7 +133,8 @@ def test_passes_give_the_runs_of_memory(monkeypatch, case, block_rows):
     draw, params = CASES[case]
     X, model = draw(), make({**GIVEN, **params})
     expected = pickle.loads(pickle.dumps(model)).fit(X)
-    cut_into(monkeypatch, block_rows)
+    # Many blocks, but not hundreds.
+    cut_into(monkeypatch, max(block_rows, X.shape[0] // 40))
     n_sweeps, sweep = [], BlockLloyd._sweep
     monkeypatch.setattr(
         BlockLloyd, "_sweep", lambda *args: (n_sweeps.append(1), sweep(*args))

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.scale._rows import N_FEATURES, write_parquet
+from corral._threads import Threads
 from corral.dask import COR, start_cluster
 from corral.dask._states import Tasks
 
@@ -69,6 +70,21 @@ def main() -> None:
                 print(f"| {n_rows:,} | {n_workers} | {seconds:.1f} | {rate:.2f} |")
         size = sum(each.stat().st_size for each in path.iterdir())
     _print_bytes(meter, between, n_rows, size)
+    print(f"a task that does nothing takes {_time_tasks() * 1e3:.2f} ms in all")
+
+
+def _time_tasks(n_tasks: int = 4000) -> float:
+    """Return how long one of many tasks takes that do nothing."""
+    with start_cluster(2) as client:
+        tasks = Tasks(client)
+        tasks.reduce(tasks.start(_do_nothing, range(100)))
+        start = time.perf_counter()
+        tasks.reduce(tasks.start(_do_nothing, range(n_tasks)))
+        return (time.perf_counter() - start) / n_tasks
+
+
+def _do_nothing(block: int, threads: Threads) -> int:
+    return block
 
 
 def _fit(path: Path, n_workers: int) -> tuple[Meter, int, float]:
