@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from corral._cor import COR
 
 # From so many rows it is told what the columns are.
-_FIRST_ROWS = 1000
+FIRST_ROWS = 1000
 
 # Parameters that do not change results.
 _FREE = {"n_jobs", "verbose", "memory_limit", "checkpoint_dir"}
@@ -64,7 +64,7 @@ def open_blocks(model: "COR", X: Any, budget: Budget) -> SourceBlocks:
 
     source = open_source(X)
     n_samples = source.shape[0]
-    first = source.read(0, min(n_samples, _FIRST_ROWS))
+    first = source.read(0, min(n_samples, FIRST_ROWS))
     features, _ = model._read(first, reset=True)
     block_rows = budget.count_block_rows(count_row_bytes(features), model.n_partitions)
     sizes = cut_sizes(n_samples, block_rows)

@@ -6,6 +6,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from corral._memory import Budget, read_limit
+from corral._open import FIRST_ROWS
 from corral._row_blocks import is_source
 from corral.dask._errors import find_client, need_dask, tell_loss
 from corral.dask._rows import (
@@ -16,9 +17,6 @@ from corral.dask._rows import (
     list_blocks,
     open_source_rows,
 )
-
-# From so many rows it is told what the columns are.
-_FIRST_ROWS = 1000
 
 
 class LazyMixin:
@@ -116,14 +114,14 @@ class LazyMixin:
                 f"{source} can only be read from its beginning, which each task would "
                 "do. Write it as Parquet first, or use dask.dataframe.read_csv."
             )
-        first = source.read(0, min(source.shape[0], _FIRST_ROWS))
+        first = source.read(0, min(source.shape[0], FIRST_ROWS))
         block_rows = self._see_columns(first)
         return open_source_rows(source, self._make_check(), block_rows)
 
     def _open_collection(self, X) -> DaskRows:
         dask = need_dask("dask")
         blocks, sizes = list_blocks(X)
-        first = dask.delayed(_take_first)(blocks[0], _FIRST_ROWS).compute()
+        first = dask.delayed(_take_first)(blocks[0], FIRST_ROWS).compute()
         self._see_columns(first)
         token = {"token": dask.base.tokenize(X), "sizes": sizes.tolist()}
         return DaskRows(blocks, self._make_check(), sizes, token)

@@ -7,16 +7,13 @@ from sklearn.base import clone
 from corral._answers import Columns, FileColumns, MemoryColumns
 from corral._journal import Journal
 from corral._memory import Budget
-from corral._open import count_row_bytes
+from corral._open import FIRST_ROWS, count_row_bytes
 from corral._row_blocks import Block, RowBlocks, SourceBlocks, cut_sizes
 from corral._threads import Threads
 from corral._tree import add_in_tree
 from corral._validation import Features
 from corral._workplace import LocalWorkplace
 from corral.rivals._base import JointClusterer
-
-# From so many rows it is told what the columns are.
-_FIRST_ROWS = 1000
 
 # Two labels and a score.
 _ANSWER_BYTES = 16
@@ -66,7 +63,7 @@ def open_rows(model: JointClusterer, X: Any, budget: Budget) -> SourceBlocks:
     from corral.sources import open_source
 
     source = open_source(X)
-    first = source.read(0, min(source.shape[0], _FIRST_ROWS))
+    first = source.read(0, min(source.shape[0], FIRST_ROWS))
     sizes = cut_sizes(source.shape[0], see_columns(model, first, budget))
     return SourceBlocks(source, RowCheck(model), sizes)
 
