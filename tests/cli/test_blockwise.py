@@ -385,7 +385,7 @@ def test_a_dry_run_tells_how_often_the_rows_are_read(
     files, by_blocks, name, options, monkeypatch
 ):
     # A look at the first rows is no pass.
-    monkeypatch.setattr("corral._open._FIRST_ROWS", 1)
+    monkeypatch.setattr("corral._open.FIRST_ROWS", 1)
     path = files / name
     facts = json.loads(run_corral("fit", path, *options, "--dry-run", "--json").stdout)
     from corral.cli._blockwise import WatchedSource
