@@ -4,18 +4,23 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+PYTEST := $(BIN)/python -m pytest
+# As many processes as there are cores.
+MANY := --numprocesses auto --maxprocesses 8 --dist worksteal
 
 # The extras behind the stamp files .venv/.installed-<kind>.
 EXTRAS_run := all
 EXTRAS_bench := all,bench
 EXTRAS_paper := all,paper
 EXTRAS_test := all,test
+EXTRAS_checks := all,checks
 EXTRAS_lint := all,dev
-EXTRAS_setup := all,test,dev
+EXTRAS_setup := all,checks,dev
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test lint bench bench-quality paper paper-quick setup clean
+.PHONY: help demo test lint bench bench-quality paper paper-quick setup clean \
+	test-seeds test-threads test-oldest properties fuzz coverage mutants soak audit dist
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-14s %s\n", $$1, $$2}' Makefile
@@ -24,7 +29,41 @@ demo: $(VENV)/.installed-run ## find clusters and outliers in a small data set, 
 	$(BIN)/corral demo --output demo-output
 
 test: $(VENV)/.installed-test ## run the tests and the examples in docstrings
-	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 8 --dist worksteal
+	$(PYTEST) $(MANY)
+
+test-seeds: $(VENV)/.installed-test ## the tests, those that draw their data with a hundred seeds
+	CORRAL_TEST_SEEDS=100 $(PYTEST) $(MANY)
+
+test-threads: $(VENV)/.installed-checks ## each test in several threads at once
+	$(PYTEST) -p run-parallel --parallel-threads 4 tests/test_threads.py
+
+test-oldest: $(VENV)/.installed-checks ## the tests with the oldest versions of all dependencies that are allowed
+	scripts/oldest $(VENV) .venv-oldest
+	.venv-oldest/bin/python -m pytest $(MANY)
+
+properties: $(VENV)/.installed-test ## laws of the method, on a thousand generated cases each
+	CORRAL_PROPERTY_EXAMPLES=1000 $(PYTEST) $(MANY) tests/properties
+
+fuzz: $(VENV)/.installed-test ## ten thousand broken inputs to each reader and command
+	CORRAL_FUZZ_CASES=10000 $(PYTEST) $(MANY) tests/fuzz
+
+coverage: $(VENV)/.installed-checks ## which lines and branches the tests reach; fails below the bar of pyproject.toml
+	$(BIN)/coverage erase
+	$(BIN)/coverage run -m pytest $(MANY)
+	$(BIN)/coverage combine --quiet
+	$(BIN)/coverage report
+
+mutants: $(VENV)/.installed-checks ## whether the tests notice mistakes that are put in
+	$(BIN)/mutmut run
+
+soak: $(VENV)/.installed-test ## a thousand fits in a row, millions of rows, the smallest and the widest shapes
+	CORRAL_SOAK=1 $(PYTEST) tests/load
+
+audit: $(VENV)/.installed-checks ## known weaknesses of what a user of corral[all] installs
+	scripts/audit $(VENV)
+
+dist: $(VENV)/.installed-checks ## build wheel and sdist, and test what they install
+	scripts/dist $(VENV)
 
 lint: $(VENV)/.installed-lint ## check style, formatting and types
 	$(BIN)/ruff check .
@@ -46,8 +85,9 @@ paper-quick: $(VENV)/.installed-paper ## the same on a few small data sets, in a
 setup: $(VENV)/.installed-setup ## install everything, with the pre-commit hooks
 	$(BIN)/pre-commit install
 
-clean: ## remove the environment, caches and outputs
-	rm -rf $(VENV) demo-output dist .mypy_cache .pytest_cache .ruff_cache
+clean: ## remove the environments, caches and outputs
+	rm -rf $(VENV) .venv-* demo-output dist htmlcov mutants .coverage .coverage.*
+	rm -rf .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -prune -exec rm -rf {} +
 
 $(VENV)/.installed-%: pyproject.toml | $(BIN)/python
