@@ -3,7 +3,10 @@
 import csv
 import gzip
 import io
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from numbers import Number
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -15,8 +18,35 @@ from corral.tables._arrow import need_arrow
 # Columns by name, all of the same length.
 Columns = Mapping[str, Sequence[Any]]
 
+# Writes blocks of rows to a file, with or without the escape of formulas.
+Writer = Callable[[Path, Iterator[Columns], bool], None]
 
-def write_rows(path: str | Path, columns: Columns | Iterable[Columns]) -> None:
+# How a formula begins, in wide letters, too. Programs drop blanks and characters that
+# cannot be seen before it; a tab or a line end alone may begin another cell. Further
+# apostrophes come off one by one.
+_FORMULA = re.compile(
+    "'*(?:[\t\r\n]|"
+    "[\\s\x00-\x1f\x7f-\x9f\xad\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]*"
+    "[=+@\\-\uff1d\uff0b\uff0d\uff20\ufe66\ufe62\ufe63\ufe6b])"
+)
+
+# A text that is a number and nothing else.
+_NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+
+# What can never begin as a formula does, and needs no closer look.
+_PLAIN_TYPES = frozenset({int, float, bool, type(None)})
+
+# The writer quotes cells with any of these, which other programs may take for the end
+# of a cell or of a line, and ends each line with all of them.
+_ENDS = "\n\r\t,;"
+
+
+def write_rows(
+    path: str | Path,
+    columns: Columns | Iterable[Columns],
+    *,
+    escape_formulas: bool = True,
+) -> None:
     """Write columns as CSV, TSV or Parquet, complete or not at all.
 
     Parameters
@@ -27,6 +57,11 @@ def write_rows(path: str | Path, columns: Columns | Iterable[Columns]) -> None:
         All of the same length. None and NaN are missing cells. An iterable gives
         blocks of rows with the same columns, only one of which is held at a time; in
         Parquet, each is a row group, and the first decides the types.
+    escape_formulas : bool, default=True
+        Whether texts in CSV and TSV, names of columns among them, that a spreadsheet
+        would run as a formula get an apostrophe before them; see :func:`write_csv`.
+        False writes them as they are, for programs. Parquet has them as they are in
+        any case.
 
     Examples
     --------
@@ -41,13 +76,24 @@ def write_rows(path: str | Path, columns: Columns | Iterable[Columns]) -> None:
     """
     write = _find_writer(Path(path))
     with write_atomically(path) as part:
-        write(part, _read_blocks(columns))
+        write(part, _read_blocks(columns), escape_formulas)
 
 
 def write_csv(
-    file: TextIO, columns: Columns | Iterable[Columns], delimiter: str = ","
+    file: TextIO,
+    columns: Columns | Iterable[Columns],
+    delimiter: str = ",",
+    *,
+    escape_formulas: bool = True,
 ) -> None:
     """Write columns as CSV to an open text file, such as standard output.
+
+    A spreadsheet runs a cell as a formula that begins with one of ``= + - @``, a tab or
+    a line end, also in wide letters and behind blanks. Such a text gets an apostrophe
+    before it, by which spreadsheets know a text. A text that has apostrophes before
+    such a character gets one more, so that one can always be taken off again. Numbers
+    stay as they are, and so do texts that are a number and nothing else, such as "-5"
+    or "+3.2e4": nothing in them can be run, and ids that are numbers still match.
 
     Parameters
     ----------
@@ -56,8 +102,35 @@ def write_csv(
         All of the same length. None and NaN become empty cells. An iterable gives
         blocks of rows with the same columns.
     delimiter : str, default=","
+    escape_formulas : bool, default=True
+        False writes all texts as they are, for programs.
+
+    Examples
+    --------
+    >>> import sys
+    >>> from corral.tables import write_csv
+    >>> write_csv(sys.stdout, {"id": ["=1+1", "-5"], "label": [0, -1]})
+    id,label
+    '=1+1,0
+    -5,-1
     """
-    _write_lines(file, _read_blocks(columns), delimiter)
+    _write_lines(file, _read_blocks(columns), escape_formulas, delimiter)
+
+
+def unescape_formula(text: str) -> str:
+    """Return a text as it was before it was written.
+
+    Parameters
+    ----------
+    text : str
+        A cell that :func:`write_csv` has written.
+
+    Returns
+    -------
+    text : str
+        Without the apostrophe, if it was escaped.
+    """
+    return text[1:] if text.startswith("'") and _is_formula(text[1:]) else text
 
 
 def _read_blocks(columns: Columns | Iterable[Columns]) -> Iterator[Columns]:
@@ -75,17 +148,48 @@ def _read_blocks(columns: Columns | Iterable[Columns]) -> Iterator[Columns]:
         yield block
 
 
-def _write_lines(file: TextIO, blocks: Iterator[Columns], delimiter: str) -> None:
-    writer = csv.writer(file, delimiter=delimiter, lineterminator="\n")
+def _write_lines(
+    file: TextIO, blocks: Iterator[Columns], escape: bool, delimiter: str = ","
+) -> None:
+    writer = csv.writer(_Lines(file), delimiter=delimiter, lineterminator=_ENDS)
     for number, columns in enumerate(blocks):
         if not number:
-            writer.writerow(columns)
+            writer.writerow(_escape([*columns]) if escape else columns)
         cells = [_plain(values) for values in columns.values()]
+        if escape:
+            cells = [_escape(each) for each in cells]
         if len(cells) == 1:
             # The writer quotes an empty cell that is a line of its own, as it should.
             writer.writerows([cell] for cell in cells[0])
         else:
             writer.writerows(zip(*cells, strict=True))
+
+
+class _Lines:
+    """A file for a csv writer, which ends lines as a file should."""
+
+    def __init__(self, file: TextIO) -> None:
+        self._write = file.write
+
+    def write(self, line: str) -> None:
+        """Write one line."""
+        self._write(f"{line[: -len(_ENDS)]}\n")
+
+
+def _escape(cells: list) -> list:
+    """Return cells of which none is a formula."""
+    return [cell if type(cell) in _PLAIN_TYPES else _as_text(cell) for cell in cells]
+
+
+def _as_text(cell: Any) -> Any:
+    if isinstance(cell, Number):
+        return cell
+    text = str(cell)
+    return f"'{text}" if _is_formula(text) else text
+
+
+def _is_formula(text: str) -> bool:
+    return bool(_FORMULA.match(text)) and not _NUMBER.fullmatch(text)
 
 
 def _plain(values: Sequence[Any]) -> list:
@@ -101,7 +205,7 @@ def _check_lengths(columns: Columns) -> None:
         raise ValueError(f"Columns should have the same number of rows. Got {found}.")
 
 
-def _find_writer(path: Path) -> Callable[[Path, Iterator[Columns]], None]:
+def _find_writer(path: Path) -> Writer:
     name = path.name.lower()
     for suffix, writer in _WRITERS.items():
         if name.endswith(suffix):
@@ -112,22 +216,27 @@ def _find_writer(path: Path) -> Callable[[Path, Iterator[Columns]], None]:
     )
 
 
-def _write_text(path: Path, blocks: Iterator[Columns], delimiter: str = ",") -> None:
+def _write_text(
+    path: Path, blocks: Iterator[Columns], escape: bool, delimiter: str = ","
+) -> None:
     with path.open("w", encoding="utf-8", newline="") as file:
-        _write_lines(file, blocks, delimiter)
+        _write_lines(file, blocks, escape, delimiter)
 
 
-def _write_gzip(path: Path, blocks: Iterator[Columns], delimiter: str = ",") -> None:
+def _write_gzip(
+    path: Path, blocks: Iterator[Columns], escape: bool, delimiter: str = ","
+) -> None:
     # Neither name nor time in the head: the same rows make the same bytes.
     with (
         path.open("wb") as raw,
         gzip.GzipFile("", "wb", fileobj=raw, mtime=0) as packed,
         io.TextIOWrapper(packed, encoding="utf-8", newline="") as file,
     ):
-        _write_lines(file, blocks, delimiter)
+        _write_lines(file, blocks, escape, delimiter)
 
 
-def _write_parquet(path: Path, blocks: Iterator[Columns]) -> None:
+def _write_parquet(path: Path, blocks: Iterator[Columns], escape: bool) -> None:
+    # No spreadsheet runs what it holds: its columns have types.
     pq = need_arrow("pyarrow.parquet")
     first = _to_table(next(blocks, {}))
     with pq.ParquetWriter(path, first.schema) as writer:
@@ -142,11 +251,11 @@ def _to_table(columns: Columns) -> Any:
     return pa.Table.from_arrays(arrays, names=[str(name) for name in columns])
 
 
-_WRITERS: dict[str, Callable[[Path, Iterator[Columns]], None]] = {
+_WRITERS: dict[str, Writer] = {
     ".csv": _write_text,
-    ".tsv": lambda path, blocks: _write_text(path, blocks, "\t"),
+    ".tsv": partial(_write_text, delimiter="\t"),
     ".csv.gz": _write_gzip,
-    ".tsv.gz": lambda path, blocks: _write_gzip(path, blocks, "\t"),
+    ".tsv.gz": partial(_write_gzip, delimiter="\t"),
     ".parquet": _write_parquet,
     ".pq": _write_parquet,
 }
