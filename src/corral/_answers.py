@@ -6,6 +6,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from corral._atomic import append_array
 from corral._confidence import compare_labels
 from corral._cut import chunk_rows, cost_rows
 from corral._states import State
@@ -219,20 +220,18 @@ class FileColumns:
                 # Removed first: another model may have mapped it.
                 self._path(name).unlink(missing_ok=True)
             self._kinds[name] = values.dtype
-            with self._path(name).open("ab") as file:
-                values.tofile(file)
+            append_array(self._path(name), values)
 
     def scatter(self, name: str, rows: np.ndarray, values: np.ndarray) -> None:
         """Add a column of zeros with these values in some rows, which are sorted."""
         self._kinds[name] = values.dtype
         self._path(name).unlink(missing_ok=True)
-        with self._path(name).open("wb") as file:
-            for start in range(0, self._n_rows, self._ZEROS):
-                stop = min(start + self._ZEROS, self._n_rows)
-                here = slice(*np.searchsorted(rows, [start, stop]))
-                part = np.zeros(stop - start, values.dtype)
-                part[rows[here] - start] = values[here]
-                part.tofile(file)
+        for start in range(0, self._n_rows, self._ZEROS):
+            stop = min(start + self._ZEROS, self._n_rows)
+            here = slice(*np.searchsorted(rows, [start, stop]))
+            part = np.zeros(stop - start, values.dtype)
+            part[rows[here] - start] = values[here]
+            append_array(self._path(name), part)
 
     def read(self, name: str, start: int, stop: int) -> np.ndarray:
         """Return a part of a column."""

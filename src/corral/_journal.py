@@ -3,9 +3,6 @@
 import hashlib
 import json
 import logging
-import shutil
-import tempfile
-import weakref
 import zipfile
 from pathlib import Path
 from typing import IO, Any
@@ -15,13 +12,8 @@ import scipy
 import sklearn
 
 import corral
-from corral._atomic import write_atomically
-
-try:
-    import fcntl
-except ImportError:
-    # Not on Windows.
-    fcntl = None  # type: ignore[assignment]
+from corral._atomic import named, write_atomically, write_part
+from corral._leftovers import TemporaryFolder, take_lock
 
 logger = logging.getLogger(__name__)
 
@@ -52,6 +44,8 @@ class Journal:
         folder.mkdir(parents=True, exist_ok=True)
         # Held by a fit, so that no other one writes here.
         self._lock: IO[bytes] | None = None
+        # Removes the folder with this object.
+        self._home: TemporaryFolder | None = None
 
     @classmethod
     def open(cls, folder: str | Path, identity: dict[str, Any]) -> "Journal":
@@ -85,8 +79,9 @@ class Journal:
     @classmethod
     def temporary(cls) -> "Journal":
         """Begin a journal that is removed with the object."""
-        journal = cls(Path(tempfile.mkdtemp(prefix="corral-")))
-        weakref.finalize(journal, shutil.rmtree, journal.folder, ignore_errors=True)
+        home = TemporaryFolder()
+        journal = cls(home.path)
+        journal._home = home
         return journal
 
     def close(self) -> None:
@@ -97,7 +92,7 @@ class Journal:
 
     def __getstate__(self) -> dict[str, Any]:
         # Workers write for the fit that holds the lock.
-        return {"folder": self.folder, "_lock": None}
+        return {"folder": self.folder, "_lock": None, "_home": None}
 
     def has(self, name: str) -> bool:
         """Return whether there is such an entry."""
@@ -105,7 +100,12 @@ class Journal:
 
     def write(self, name: str, arrays: dict[str, np.ndarray]) -> None:
         """Write an entry, in the place of an older one."""
-        with write_atomically(self._path(name)) as part, part.open("wb") as file:
+        path, lasts = self._path(name), self._home is None
+        with (
+            named(path),
+            write_part(path, lasts=lasts) as part,
+            part.open("wb") as file,
+        ):
             # The last part, without which others may be missing as well.
             np.savez(file, **arrays, **{_LAST: np.array(0)})  # type: ignore[arg-type]
 
@@ -160,18 +160,15 @@ def check_folder(folder: Path, title: str) -> None:
 def _take_lock(page: Path) -> IO[bytes]:
     """Hold a file until it is closed or the process ends, however that comes about."""
     file = page.open("rb")
-    if fcntl is not None:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            file.close()
-            raise ValueError(
-                f"checkpoint_dir='{page.parent}' is in use by another fit. Wait for "
-                "its end, or name another folder."
-            ) from error
-        except OSError as error:
-            # Some file systems of clusters have no locks.
-            logger.info("'%s' cannot be locked: %s", page, error)
+    is_held = take_lock(file.fileno())
+    if is_held is False:
+        file.close()
+        raise ValueError(
+            f"checkpoint_dir='{page.parent}' is in use by another fit. Wait for its "
+            "end, or name another folder."
+        )
+    if is_held is None:
+        logger.info("'%s' cannot be locked", page)
     return file
 
 

@@ -1,6 +1,5 @@
 """What is kept of each block of rows between passes, in memory or on disk."""
 
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -8,9 +7,11 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from corral._atomic import append_array
 from corral._codes import CodeBook, Codes, OneHot
 from corral._divergences import COST_STEP
 from corral._journal import Journal
+from corral._leftovers import TemporaryFolder
 from corral._position import DISTANCE_STEP
 from corral._threads import Threads
 from corral._tree import add_in_tree
@@ -201,8 +202,11 @@ class LocalStates:
         blocks = self.map(split, arg)
         if n_parts == 1:
             return [join([parts[0] for parts in blocks])]
-        with tempfile.TemporaryDirectory(prefix="corral-") as folder:
-            return _merge_in_files(Path(folder), blocks, join, n_parts)
+        home = TemporaryFolder()
+        try:
+            return _merge_in_files(home.path, blocks, join, n_parts)
+        finally:
+            home.remove()
 
     def map(self, function, *args, each=None):
         """Apply a function to all states; see :class:`States`."""
@@ -287,8 +291,7 @@ def _merge_in_files(
     kind = np.dtype(np.uint64)
     for parts in blocks:
         for path, part in zip(paths, parts, strict=True):
-            with path.open("ab") as file:
-                part.astype(kind, copy=False).tofile(file)
+            append_array(path, part.astype(kind, copy=False))
     return [join([np.fromfile(path, kind)]) for path in paths]
 
 
