@@ -1,9 +1,7 @@
 """The examples run, and so does the code of the page on pictures."""
 
-import os
 import re
-import subprocess
-import sys
+import runpy
 from pathlib import Path
 
 import pytest
@@ -13,14 +11,15 @@ ROOT = Path(__file__).parents[2]
 EXAMPLES = sorted((ROOT / "examples").glob("plot_0[124]_*.py"))
 
 
-def run(path):
-    return subprocess.run(
-        [sys.executable, "-W", "error::FutureWarning", path],
-        capture_output=True,
-        text=True,
-        check=True,
-        env={**os.environ, "MPLBACKEND": "agg"},
-    ).stdout
+@pytest.fixture
+def run(capsys):
+    """Return what runs a script and gives back what it prints."""
+
+    def run(path):
+        runpy.run_path(str(path), run_name="__main__")
+        return capsys.readouterr().out
+
+    return run
 
 
 def test_examples_are_there():
@@ -31,7 +30,7 @@ def test_examples_are_there():
     ]
 
 
-def test_first_fit_finds_four_clusters():
+def test_first_fit_finds_four_clusters(run):
     lines = run(EXAMPLES[0]).splitlines()
     assert lines[0] == "outliers  30"
     sizes = [int(line.split()[-1]) for line in lines[1:5]]
@@ -40,7 +39,7 @@ def test_first_fit_finds_four_clusters():
     assert re.fullmatch(r"\[ ?\d +\d +-1\]", lines[5])
 
 
-def test_explained_outliers_are_those_that_were_planted():
+def test_explained_outliers_are_those_that_were_planted(run):
     out = run(EXAMPLES[1])
     found, planted = out.splitlines()[:2]
     assert found.replace("found  ", "planted") == planted
@@ -53,7 +52,7 @@ def test_explained_outliers_are_those_that_were_planted():
         assert {causes[str(row)] for row in rows} == {cause}
 
 
-def test_numbers_are_found_without_being_told():
+def test_numbers_are_found_without_being_told(run):
     lines = run(EXAMPLES[2]).splitlines()
     assert lines[0] == "5 clusters and 25 outliers"
     assert lines[1].startswith("Any two of 5 clusters are told apart")

@@ -89,13 +89,13 @@ def test_a_table_in_memory_has_columns_of_all_kinds():
     assert encoder.dropped_["late text"].startswith(f"'97 kg' in row {N - 1} is not a ")
 
 
-@pytest.mark.parametrize("n_rows", [7, 1000, PIECE_ROWS + 1, N])
 @pytest.mark.parametrize("scale", ["standard", "robust", "none"])
-def test_blocks_of_any_size_are_learnt_as_the_whole(n_rows, scale):
-    source = Blocks(TABLE, n_rows)
-    on_blocks = TableEncoder(scale=scale).fit(source)
-    assert_same(on_blocks, TableEncoder(scale=scale).fit(TABLE))
-    assert source.most_read <= PIECE_ROWS
+def test_blocks_of_any_size_are_learnt_as_the_whole(scale):
+    on_table = TableEncoder(scale=scale).fit(TABLE)
+    for n_rows in (97, 1000, PIECE_ROWS + 1, N):
+        source = Blocks(TABLE, n_rows)
+        assert_same(TableEncoder(scale=scale).fit(source), on_table)
+        assert source.most_read <= PIECE_ROWS
 
 
 @pytest.mark.parametrize("scale", ["standard", "robust"])
