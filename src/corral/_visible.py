@@ -29,3 +29,18 @@ def spell_out(text: str) -> str:
     red \x1b[31m, turned \u202e
     """
     return _OBEYED.sub(lambda found: ascii(found[0])[1:-1], text)
+
+
+def spell_out_json(text: str) -> str:
+    """Return JSON that says the same without characters that would be obeyed.
+
+    Parameters
+    ----------
+    text : str
+        JSON, in which such characters stand in texts alone.
+
+    Returns
+    -------
+    text : str
+    """
+    return _OBEYED.sub(lambda found: f"\\u{ord(found[0]):04x}", text)

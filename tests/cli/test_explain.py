@@ -161,7 +161,7 @@ def test_names_from_the_data_stay_on_their_line(tmp_path):
     assert done.exit_code == 0, done.output
     text = run_corral("explain", model, data, "--row", 40, "--row", 0).stdout
     assert "\x1b" not in text + done.stderr
-    assert re.search(r"^    a b\ufffd\[2J  \d+\.\d above the mean, at 99$", text, re.M)
+    assert re.search(r"^    a b\\x1b\[2J  \d+\.\d above the mean, at 99$", text, re.M)
 
 
 def test_no_part_of_the_cost_is_shown_below_zero():

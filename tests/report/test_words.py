@@ -64,5 +64,5 @@ def test_share_is_never_rounded_to_nothing():
     ]
 
 
-def test_clip_replaces_what_no_page_may_hold():
-    assert clip("a\x00b\ud800c\n") == "a\ufffdb\ufffdc\n"
+def test_clip_spells_out_what_no_page_may_hold():
+    assert clip("a\x00b\ud800c\u202ed\n") == r"a\x00b\ud800c\u202ed" + "\n"

@@ -18,6 +18,7 @@ from corral.cli._options import (
     method_options,
     method_settings,
     progress_option,
+    raw_option,
     table_options,
     table_settings,
 )
@@ -57,6 +58,7 @@ Examples:
 @click.option(
     "--labels", type=OUTPUT, help="File for the labels, with a column per method."
 )
+@raw_option
 @config_option()
 @json_option
 @progress_option
@@ -66,6 +68,7 @@ def compare(
     data: str,
     methods: list[str],
     labels: Path | None,
+    raw_text: bool,
     as_json: bool,
     show: bool | None,
     form: str | None,
@@ -92,7 +95,7 @@ def compare(
         table = read(data, form, bar)
         found = fit_all(table, methods, settings, table_settings(options), bar)
         if labels is not None and found.columns:
-            write_labels(labels, found.columns)
+            write_labels(labels, found.columns, raw_text=raw_text)
 
     failed = found.facts["failed"]
     if as_json:

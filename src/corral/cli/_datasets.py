@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from corral._visible import spell_out
 from corral.cli._files import print_json
 from corral.cli._options import json_option, progress_option
 from corral.cli._text import table
@@ -100,4 +101,4 @@ def fetch(names: tuple[str, ...], folder: Path | None, show: bool | None) -> Non
     shown = is_terminal if show is None else show
     for name in names:
         for path in fetch_dataset(name, data_dir=folder, progress=shown):
-            click.echo(path)
+            click.echo(spell_out(str(path)))

@@ -9,6 +9,9 @@ from difflib import get_close_matches
 
 import click
 
+from corral._visible import spell_out
+from corral.cli._text import one_line
+
 # What the exit codes mean; the reference page prints them.
 EXIT_CODES = {
     0: "All went well.",
@@ -39,13 +42,13 @@ class Failure(click.ClickException):
     exit_code = 2
 
     def __init__(self, message: str, *, debug: bool = False):
-        super().__init__(message)
+        super().__init__(one_line(message))
         self.debug = debug
 
     def show(self, file=None) -> None:
         """Write the sentence to standard error."""
         if self.debug and self.__cause__ is not None:
-            click.echo("".join(traceback.format_exception(self.__cause__)), err=True)
+            show_traceback(self.__cause__)
         super().show(file)
 
 
@@ -105,10 +108,11 @@ def sentence(error: Exception) -> str:
     text : str
     """
     if isinstance(error, OSError) and error.strerror and error.filename:
-        return f"'{error.filename}' cannot be used: {_end(error.strerror)}"
+        name = one_line(str(error.filename))
+        return f"'{name}' cannot be used: {_end(error.strerror)}"
     if isinstance(error, OSError) and error.strerror:
         return f"Reading or writing failed: {_end(error.strerror)}"
-    text = " ".join(str(error).split())
+    text = one_line(str(error))
     if isinstance(error, MemoryError):
         return f"The memory is too small. {text}".rstrip()
     if isinstance(error, _EXPECTED) and text:
@@ -141,6 +145,17 @@ def near_names(name: str, known: Iterable[str]) -> str:
     if near:
         return f"Did you mean {' or '.join(repr(lower[each]) for each in near)}?"
     return f"Choose one of {', '.join(names)}." if len(names) <= _MOST_TOLD else ""
+
+
+def show_traceback(error: BaseException) -> None:
+    """Write the traceback of an error to standard error.
+
+    Parameters
+    ----------
+    error : BaseException
+    """
+    lines = traceback.format_exception(error)
+    click.echo(spell_out("".join(lines)), err=True)
 
 
 def set_debug(ctx: click.Context, _: click.Parameter, value: bool) -> None:
@@ -181,7 +196,7 @@ def _end(text: str) -> str:
 
 
 def _usage(error: click.UsageError) -> str:
-    message = _end(" ".join(error.format_message().split()))
+    message = _end(one_line(error.format_message()))
     place = error.ctx.command_path if error.ctx else "corral"
     return f"{message} See: {place} --help"
 
@@ -191,7 +206,7 @@ def _plain_warnings() -> Iterator[None]:
     """Show warnings as sentences, without the line of code that gave them."""
 
     def show(message, category, filename, lineno, file=None, line=None):
-        click.echo(f"Warning: {' '.join(str(message).split())}", err=True)
+        click.echo(f"Warning: {one_line(str(message))}", err=True)
 
     with warnings.catch_warnings():
         warnings.showwarning = show

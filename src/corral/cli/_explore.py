@@ -1,7 +1,6 @@
 """``corral explore``: a local page with sliders for clusters and outliers."""
 
 import os
-import traceback
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ import click
 from corral.cli._bar import progress
 from corral.cli._call import as_argument, said_words
 from corral.cli._config import config_option
-from corral.cli._errors import sentence, wants_traceback
+from corral.cli._errors import sentence, show_traceback, wants_traceback
 from corral.cli._files import check_extras
 from corral.cli._methods import make_method
 from corral.cli._options import (
@@ -19,6 +18,7 @@ from corral.cli._options import (
     method_options,
     method_settings,
     progress_option,
+    raw_option,
     table_options,
     table_settings,
 )
@@ -71,6 +71,7 @@ Examples:
     metavar="DIR",
     help="Folder for the files that the page saves.",
 )
+@raw_option
 @click.option(
     "--force", is_flag=True, help="Let the page replace files without a question."
 )
@@ -97,6 +98,7 @@ def explore(
     start_clusters: int | None,
     start_outliers: int | None,
     output: Path,
+    raw_text: bool,
     force: bool,
     port: int,
     browser: bool,
@@ -181,7 +183,10 @@ def _prepare(
     if "--seed" not in words:
         words += ["--seed", str(options["seed"])]
     output, force = ctx.params["output"], ctx.params["force"]
-    writer = Writer(session, as_argument(data), words, output, force=force)
+    raw_text = ctx.params["raw_text"]
+    writer = Writer(
+        session, as_argument(data), words, output, raw_text=raw_text, force=force
+    )
     opening = session.open(
         source="standard input" if data == "-" else Path(data).name,
         name=suggest_name(data),
@@ -202,7 +207,7 @@ def _serve(ctx: click.Context, session, writer, opening, taken, browser: bool) -
 
     def report_fault(error: Exception) -> None:
         if wants_traceback(ctx):
-            click.echo("".join(traceback.format_exception(error)), err=True)
+            show_traceback(error)
         click.echo(f"Error: {sentence(error)}", err=True)
 
     cause = serve(session, writer, opening, taken, on_ready=tell, on_fault=report_fault)

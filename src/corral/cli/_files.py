@@ -14,6 +14,8 @@ from typing import Any, TextIO
 
 import click
 
+from corral._visible import spell_out, spell_out_json
+
 # What ``corral.tables.write_rows`` writes.
 _LABEL_SUFFIXES = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet", ".pq")
 
@@ -169,7 +171,9 @@ def write_text(path: Path, text: str) -> None:
         part.write_text(text, encoding="utf-8", newline="")
 
 
-def write_labels(path: Path, columns: Columns | Iterable[Columns]) -> None:
+def write_labels(
+    path: Path, columns: Columns | Iterable[Columns], *, raw_text: bool = False
+) -> None:
     """Write the labels file, complete or not at all.
 
     Parameters
@@ -177,11 +181,13 @@ def write_labels(path: Path, columns: Columns | Iterable[Columns]) -> None:
     path : Path
     columns : mapping of str to sequence, or iterable of such mappings
         All rows, or blocks of them.
+    raw_text : bool, default=False
+        Whether formulas are not escaped.
     """
     from corral.tables import write_rows
 
     with named(path):
-        write_rows(path, columns)
+        write_rows(path, columns, escape_formulas=not raw_text)
 
 
 class HeldLabels:
@@ -193,38 +199,38 @@ class HeldLabels:
         Blocks of rows.
     as_json : bool
         Whether they become part of a JSON document, and not lines of CSV.
+    raw_text : bool, default=False
+        Whether formulas are not escaped in CSV; in JSON they never are.
     """
 
-    def __init__(self, blocks: Iterable[Columns], *, as_json: bool) -> None:
+    def __init__(
+        self, blocks: Iterable[Columns], *, as_json: bool, raw_text: bool = False
+    ) -> None:
         self._parts: dict[str, TextIO] = {}
         if as_json:
             self._hold_columns(blocks)
         else:
-            self._hold_lines(blocks)
+            self._hold_lines(blocks, raw_text)
 
-    def _hold_lines(self, blocks: Iterable[Columns]) -> None:
+    def _hold_lines(self, blocks: Iterable[Columns], raw_text: bool) -> None:
         from corral.tables import write_csv
 
         self._parts["lines"] = _make_room()
-        write_csv(self._parts["lines"], blocks)
+        write_csv(self._parts["lines"], blocks, escape_formulas=not raw_text)
 
     def _hold_columns(self, blocks: Iterable[Columns]) -> None:
         """Hold each column as the lines of a JSON list."""
         for block in blocks:
             for name, values in block.items():
                 start = ",\n      " if name in self._parts else "      "
-                text = json.dumps(
-                    _finite([*values]),
-                    ensure_ascii=False,
-                    separators=(",\n      ", ": "),
-                )
+                text = _to_json([*values], separators=(",\n      ", ": "))
                 file = self._parts.setdefault(name, _make_room())
                 file.write(start + text[1:-1])
 
     def print_lines(self) -> None:
         """Write the lines of CSV to standard output."""
         _check_stdout()
-        _copy(self._parts["lines"])
+        _copy(self._parts["lines"], _find_stdout())
         # A reader that has gone is noticed here, not when Python ends.
         sys.stdout.flush()
 
@@ -237,12 +243,12 @@ class HeldLabels:
             As of :func:`print_json`.
         """
         _check_stdout()
-        head = json.dumps(_finite({**facts}), indent=2, ensure_ascii=False)
+        head = _to_json({**facts}, indent=2)
         sys.stdout.write(f'{head[:-2]},\n  "labels": {{')
         for number, (name, file) in enumerate(self._parts.items()):
-            key = json.dumps(name, ensure_ascii=False)
+            key = _to_json(name)
             sys.stdout.write(f"{',' * bool(number)}\n    {key}: [\n")
-            _copy(file)
+            _copy(file, sys.stdout)
             sys.stdout.write("\n    ]")
         sys.stdout.write("\n  }\n}\n")
         sys.stdout.flush()
@@ -254,13 +260,30 @@ def _make_room() -> Any:
     )
 
 
-def _copy(file: TextIO) -> None:
+def _copy(file: TextIO, to: Any) -> None:
     file.seek(0)
-    shutil.copyfileobj(file, sys.stdout)
+    shutil.copyfileobj(file, to)
+
+
+class _Terminal:
+    """Standard output that is a terminal, which would obey some characters."""
+
+    def write(self, text: str) -> None:
+        """Write a text with such characters spelled out."""
+        sys.stdout.write(spell_out(text))
+
+
+def _find_stdout() -> Any:
+    """Return where rows go: to a terminal for eyes, and to programs as they are."""
+    return _Terminal() if sys.stdout.isatty() else sys.stdout
 
 
 def keep_labels(
-    blocks: Iterable[Columns], path: Path | None, *, as_json: bool
+    blocks: Iterable[Columns],
+    path: Path | None,
+    *,
+    as_json: bool,
+    raw_text: bool = False,
 ) -> HeldLabels | None:
     """Write labels to a file, or hold them for standard output.
 
@@ -270,6 +293,8 @@ def keep_labels(
     path : Path or None
     as_json : bool
         How they are held.
+    raw_text : bool, default=False
+        Whether formulas are not escaped in CSV and TSV.
 
     Returns
     -------
@@ -277,8 +302,8 @@ def keep_labels(
         None if they are in the file.
     """
     if path is None:
-        return HeldLabels(blocks, as_json=as_json)
-    write_labels(path, blocks)
+        return HeldLabels(blocks, as_json=as_json, raw_text=raw_text)
+    write_labels(path, blocks, raw_text=raw_text)
     return None
 
 
@@ -309,17 +334,19 @@ def print_result(
             held.print_lines()
 
 
-def print_rows(columns: Mapping[str, Sequence]) -> None:
+def print_rows(columns: Mapping[str, Sequence], *, raw_text: bool = False) -> None:
     """Write columns to standard output as CSV.
 
     Parameters
     ----------
     columns : mapping of str to sequence
+    raw_text : bool, default=False
+        Whether formulas are not escaped.
     """
     from corral.tables import write_csv
 
     _check_stdout()
-    write_csv(sys.stdout, columns)
+    write_csv(_find_stdout(), columns, escape_formulas=not raw_text)
     # A reader that has gone is noticed here, not when Python ends.
     sys.stdout.flush()
 
@@ -334,7 +361,12 @@ def print_json(facts: Any) -> None:
         null.
     """
     _check_stdout()
-    click.echo(json.dumps(_finite(facts), indent=2, ensure_ascii=False))
+    click.echo(_to_json(facts, indent=2))
+
+
+def _to_json(value: Any, **settings: Any) -> str:
+    text = json.dumps(_finite(value), ensure_ascii=False, **settings)
+    return spell_out_json(text)
 
 
 def _check_stdout() -> None:

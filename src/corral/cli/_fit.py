@@ -28,6 +28,7 @@ from corral.cli._options import (
     method_options,
     method_settings,
     progress_option,
+    raw_option,
     table_options,
     table_settings,
 )
@@ -61,6 +62,7 @@ Examples:
 )
 @table_options
 @labels_option
+@raw_option
 @click.option("--report", type=OUTPUT, help="File for the report, a page of HTML.")
 @click.option(
     "--model", type=OUTPUT, help="File for the model, which predicts and explains."
@@ -89,6 +91,7 @@ def fit(
     data: str,
     method: str,
     labels: Path | None,
+    raw_text: bool,
     report: Path | None,
     model: Path | None,
     memory_limit: str | None,
@@ -146,7 +149,8 @@ def fit(
             fitted = run_job(job, bar)
             page = _make_page(fitted, data, command_line(ctx), bar) if report else ""
             # All is known before the first file is written.
-            held = keep_labels(fitted.blocks(), labels, as_json=as_json)
+            blocks = fitted.blocks()
+            held = keep_labels(blocks, labels, as_json=as_json, raw_text=raw_text)
             bar.stage("writing")
             if model is not None:
                 from corral import persist

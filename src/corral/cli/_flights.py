@@ -25,6 +25,7 @@ from corral.cli._options import (
     json_option,
     labels_option,
     progress_option,
+    raw_option,
 )
 from corral.cli._text import count, fact, listing
 
@@ -113,6 +114,7 @@ Examples:
     help="Seed of all random choices.",
 )
 @labels_option
+@raw_option
 @click.option("--report", type=OUTPUT, help="File for the maps, a page of HTML.")
 @config_option()
 @json_option
@@ -122,6 +124,7 @@ def flights(
     ctx: click.Context,
     tracks: str,
     labels: Path | None,
+    raw_text: bool,
     report: Path | None,
     as_json: bool,
     show: bool | None,
@@ -185,7 +188,7 @@ def flights(
         # All is known before the first file is written.
         bar.stage("writing")
         if labels is not None:
-            write_labels(labels, rows)
+            write_labels(labels, rows, raw_text=raw_text)
         if report is not None:
             write_text(report, page)
 
@@ -197,7 +200,7 @@ def flights(
         return
     click.echo(_words(facts), err=labels is None)
     if labels is None:
-        print_rows(rows)
+        print_rows(rows, raw_text=raw_text)
 
 
 def _read_share(options: dict[str, Any]) -> dict[str, Any]:

@@ -62,6 +62,13 @@ labels_option = click.option(
     help="File for the labels: .csv, .tsv, .csv.gz, .tsv.gz or .parquet.",
 )
 
+raw_option = click.option(
+    "--raw-text",
+    is_flag=True,
+    help="Write texts in CSV and TSV as they are, for programs. Without it, those that "
+    "a spreadsheet would run as formulas get an apostrophe before them.",
+)
+
 memory_option = click.option(
     "--memory-limit",
     type=Size(),

@@ -15,6 +15,7 @@ from corral.cli._options import (
     labels_option,
     memory_option,
     progress_option,
+    raw_option,
 )
 from corral.cli._text import fact
 
@@ -30,6 +31,7 @@ Examples:
 @click.argument("data", type=INPUT)
 @format_option
 @labels_option
+@raw_option
 @memory_option
 @json_option
 @progress_option
@@ -38,6 +40,7 @@ def predict(
     data: str,
     form: str | None,
     labels: Path | None,
+    raw_text: bool,
     memory_limit: str | None,
     as_json: bool,
     show: bool | None,
@@ -58,7 +61,8 @@ def predict(
         from corral.cli._job import judge_any
 
         judged = judge_any(model, data, form, memory_limit, bar)
-        held = keep_labels(judged.blocks(), labels, as_json=as_json)
+        blocks = judged.blocks()
+        held = keep_labels(blocks, labels, as_json=as_json, raw_text=raw_text)
 
     files = {"labels": str(labels)} if labels else {}
     print_result(judged.facts | {"files": files}, held, _in_words, as_json)

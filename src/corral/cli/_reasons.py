@@ -15,6 +15,7 @@ from corral.cli._text import one_line
 from corral.tables._arrow import need_arrow
 from corral.tables._pieces import HeldRows, is_source
 from corral.tables._rows import read_rows
+from corral.tables._write import unescape_formula
 
 _NUMBERS = (
     "score",
@@ -103,14 +104,17 @@ def _choose(
             f"to {n_rows - 1}."
         )
     chosen = list(rows)
-    places = _find_names(encoder, table, n_rows, ids)
+    # As the data has them, or else as a labels file does.
+    plain = {name: unescape_formula(name) for name in ids}
+    places = _find_names(encoder, table, n_rows, [*ids, *plain.values()])
     for name in ids:
-        if not places[name]:
+        found = places[name] or places[plain[name]]
+        if not found:
             # Of many rows, the names that are near are not looked for.
             known = encoder.ids(table) if n_rows <= _FEW_ROWS else []
             hint = near_names(name, known) if known else ""
             raise ValueError(f"--id {name!r} is not there. {hint}".rstrip())
-        chosen += places[name]
+        chosen += found
     return list(dict.fromkeys(chosen))
 
 

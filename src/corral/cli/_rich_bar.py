@@ -14,6 +14,8 @@ from rich.progress import (
 )
 from rich.text import Text
 
+from corral.cli._text import one_line
+
 # Seconds before the bar appears: what is over sooner needs none.
 _DELAY = 1.0
 
@@ -26,7 +28,8 @@ class RichBar:
         console = Console(stderr=True, force_terminal=True, force_interactive=True)
         self._progress = Progress(
             SpinnerColumn(),
-            TextColumn("{task.description}"),
+            # As it is: brackets in the name of a file are no colours.
+            TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=24),
             _Rate(),
             TimeElapsedColumn(),
@@ -68,7 +71,7 @@ class RichBar:
         self._stage = text
         # A new task, for a total once set cannot be taken back.
         self._progress.remove_task(self._task)
-        self._task = self._progress.add_task(text, total=total)
+        self._task = self._progress.add_task(one_line(text), total=total)
 
 
 class _Rate(ProgressColumn):

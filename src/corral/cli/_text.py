@@ -3,11 +3,10 @@
 import textwrap
 from collections.abc import Iterable, Sequence
 
+from corral._visible import spell_out
+
 _WIDTH = 88
 _INDENT = 10
-
-# What a terminal obeys instead of showing it.
-_CONTROLS = dict.fromkeys([*range(32), *range(127, 160)], "\N{REPLACEMENT CHARACTER}")
 
 # Longer lists are cut, and say by how much.
 _N_LISTED = 12
@@ -46,9 +45,10 @@ def one_line(text: str) -> str:
     Returns
     -------
     line : str
-        Without the control characters that would move the cursor or change colours.
+        With the characters spelled out that would move the cursor, change colours or
+        turn the order of letters.
     """
-    return " ".join(text.split()).translate(_CONTROLS)
+    return spell_out(" ".join(text.split()))
 
 
 def listing(names: Iterable[object], limit: int = _N_LISTED) -> str:

@@ -48,6 +48,8 @@ class Writer:
         The source and further words of ``corral fit``.
     folder : Path
         Where the files go.
+    raw_text : bool, default=False
+        Whether formulas are not escaped in the labels.
     force : bool, default=False
         Whether files may be replaced without a question.
     """
@@ -59,12 +61,14 @@ class Writer:
         words: Sequence[str],
         folder: Path,
         *,
+        raw_text: bool = False,
         force: bool = False,
     ) -> None:
         self._session = session
         self._source = source
         self._words = list(words)
         self._folder = folder
+        self._raw_text = raw_text
         self._force = force
 
     def command(self, n_clusters: int, n_outliers: int, *outputs: str) -> str:
@@ -127,7 +131,7 @@ class Writer:
         with progress(False) as bar:
             page = make_page(judged, self._source, command, bar)
         # All is known before the first file is written.
-        write_labels(labels, judged.columns)
+        write_labels(labels, judged.columns, raw_text=self._raw_text)
         write_text(report, page)
         write_text(script, _write_script(command, labels.name, report.name))
         return {"files": [str(path) for path in paths], "command": command}

@@ -2,18 +2,16 @@
 
 import datetime
 import math
-import re
+
+from corral._visible import spell_out
 
 # Longer names and cells are cut.
 _MAX_LETTERS = 80
 
-# Control characters and halves of characters, which no page may hold.
-_UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
-
 
 def clip(value, max_letters: int = _MAX_LETTERS) -> str:
     """Return a value as a text that is not too long for a page."""
-    text = _UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", str(value))
+    text = spell_out(str(value))
     if len(text) <= max_letters:
         return text
     return text[: max_letters - 1] + "\N{HORIZONTAL ELLIPSIS}"
