@@ -1,14 +1,28 @@
 """Stage 3: K-means-- on codes."""
 
+from dataclasses import replace
+from itertools import product
+
 import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from corral import COR, _codes, _fusion
-from corral._codes import CodeBook
-from corral._divergences import COST_STEP, BernoulliKL
-from corral._fusion import FusionSettings, Problem, Restart, fuse_codes
-from corral._threads import use_threads
+from corral import COR, _codes, _fusion, _linkage
+from corral._codes import CodeBook, Codes
+from corral._divergences import COST_STEP, BernoulliKL, CodeLength
+from corral._fusion import (
+    FusionSettings,
+    Placed,
+    Problem,
+    Restart,
+    fuse_codes,
+    measure_separation,
+    take_means,
+)
+from corral._linkage import N_STARTS, list_linkage_starts
+from corral._outliers import SetAside
+from corral._progress import FUSING, watch
+from corral._threads import ONE_THREAD, use_threads
 from tests.slow_twins import kmeans_minus_minus, one_hot, same_clustering
 from tests.test_codes import encode_matrix
 
@@ -269,3 +283,376 @@ def test_blocks_and_threads_change_nothing(
         )
     np.testing.assert_array_equal(labels_of(fusion, codes), found)
     np.testing.assert_array_equal(fusion.centers, expected.centers)
+
+
+def few_codes(n_clusters=2, divergence=None, **options):
+    """Return the problem of five samples of four codes, in the order of the codes.
+
+    The codes are 00, 01, 1? and ?1 with ? for a missing label; the first one has two
+    samples.
+    """
+    rows = np.array([[0, 0], [0, 1], [1, 3], [3, 1]], dtype=np.uint8)
+    inverse = np.array([0, 0, 1, 2, 3])
+    codes = Codes(CodeBook(np.array([2, 2])), rows, inverse, np.array([2, 1, 1, 1]))
+    return Problem(
+        codes,
+        divergence or BernoulliKL(EPS),
+        FusionSettings(n_clusters, 0, STARTS[0], 1, 100),
+        ONE_THREAD,
+        options.get("sample_weight"),
+        options.get("cost_offsets"),
+    )
+
+
+def put(problem, labels, aside=(0, 0, 0, 0), objective=1.0):
+    """Return a restart whose codes are in these clusters."""
+    labels = np.array(labels)
+    restart = Restart(np.zeros((problem.settings.n_clusters, 8)))
+    placed = Placed(labels, np.zeros(4), SetAside(np.array(aside, dtype=float)))
+    restart.note(objective, placed)
+    return restart
+
+
+def test_some_samples_have_their_share_of_the_outliers():
+    settings = FusionSettings(3, 30, STARTS[0], 1, 100)
+    assert settings.scale(200, 200) is settings
+    assert settings.scale(50, 200) == replace(settings, n_outliers=8)
+    # As many as clusters are kept.
+    settings = replace(settings, n_outliers=190)
+    assert settings.scale(10, 200) == replace(settings, n_outliers=7)
+    assert settings.scale(3, 200) == replace(settings, n_outliers=0)
+    assert settings.scale(2, 200) == replace(settings, n_outliers=0)
+
+
+def test_a_restart_rests_when_its_objective_does():
+    restart = Restart(np.zeros((4, 3)))
+    assert restart.shares.tolist() == [0.25] * 4
+    assert restart.is_even is False
+    for objective, placed in ((5.0, "first"), (3.0, "second")):
+        restart.note(objective, placed)
+        assert restart.converged is False
+    restart.note(3.0, "third")
+    assert restart.converged is True
+    assert restart.history == [5, 3, 3]
+    assert restart.best == (restart.centers, restart.shares, "third")
+
+
+def test_a_restart_that_gets_worse_ends_at_the_state_before():
+    restart = Restart(np.zeros((2, 3)))
+    restart.note(5.0, "first")
+    before = restart.centers, restart.shares
+    restart.centers, restart.shares = np.ones((2, 3)), np.array([0.1, 0.9])
+    restart.note(5.1, "second")
+    assert restart.converged is True
+    assert restart.history == [5]
+    assert restart.best == (*before, "first")
+
+
+def test_outcome_of_a_restart_is_its_best_state():
+    problem = few_codes()
+    restart = put(problem, [0, 1, 1, 0], aside=[1, 0, 0, 1])
+    centers, shares, placed = restart.best
+    restart.centers, restart.shares = None, None
+    fusion = restart.to_fusion(problem.codes)
+    assert fusion.centers is centers
+    assert fusion.shares is shares
+    assert fusion.code_labels is placed.labels
+    assert fusion.code_costs is placed.costs
+    # The first sample of the first code, and the one of the last.
+    np.testing.assert_array_equal(fusion.outliers, [0, 4])
+    assert (fusion.objective, fusion.history.tolist()) == (1.0, [1.0])
+    assert fusion.converged is False
+
+
+def test_samples_without_weight_cost_nothing():
+    # Without the last row, two clusters have no disorder.
+    labels = np.array([[0, 0, 0]] * 3 + [[1, 1, 1]] * 3 + [[0, 2, 2]])
+    weights = np.array([1.0] * 6 + [0])
+    fusion, _ = fuse(labels, 2, 0, n_init=20, sample_weight=weights)
+    assert fusion.objective == pytest.approx(0, abs=1e-8)
+
+
+def test_strange_samples_are_weighed_by_code():
+    # Samples 1, 3 and 4 have the largest offsets.
+    offsets = np.array([1.0, 9.0, 2.0, 8.0, 7.0])
+    weights = np.array([1.0, 2.0, 4.0, 8.0, 16.0])
+    assert few_codes().weigh_strange(3).tolist() == [0, 0, 0, 0]
+    problem = few_codes(cost_offsets=offsets)
+    assert problem.weigh_strange(3).tolist() == [1, 0, 1, 1]
+    assert problem.weigh_strange(2).tolist() == [1, 0, 1, 0]
+    problem = few_codes(cost_offsets=offsets, sample_weight=weights)
+    assert problem.weigh_strange(3).tolist() == [2, 0, 8, 16]
+    assert problem.weigh_strange(2).tolist() == [2, 0, 8, 0]
+
+
+@pytest.mark.parametrize("n_init", [1, N_STARTS])
+def test_linkage_starts_from_the_branches_of_trees(partitions, monkeypatch, n_init):
+    # Few of the codes are in the trees; which ones is drawn.
+    monkeypatch.setattr(_linkage, "_TREE_SAMPLES", 15)
+    offsets = np.random.default_rng(7).random(len(partitions))
+    fusion, _ = fuse(partitions, init="linkage", n_init=n_init, cost_offsets=offsets)
+    problem = problem_of(partitions, cost_offsets=offsets)
+    members = list_linkage_starts(
+        problem.codes,
+        problem.weights,
+        problem.weigh_strange(6),
+        3,
+        n_init,
+        np.random.default_rng(0),
+    )
+    found = [solve(problem, problem.means(each.__getitem__)) for each in members]
+    best = min(found, key=lambda each: each.objective)
+    assert fusion.objective == best.objective
+    np.testing.assert_array_equal(fusion.centers, best.centers)
+    # The first start is not the best one, so it counts how many there are.
+    assert (best is found[0]) == (n_init == 1)
+
+
+def test_clusters_count_as_equally_large_where_they_would_vanish():
+    # All rows of three bits: a cluster of the first row alone is not worth its name.
+    problem = problem_of(np.array(list(product([0, 1], repeat=3))), 2, 0)
+    problem.divergence = CodeLength(0.01)
+    first = np.arange(8) == problem.codes.inverse[0]
+    start = problem.means(np.column_stack([~first, first]).astype(float).__getitem__)
+    (vanished,) = problem.solve_all([start])
+    assert problem.n_filled(vanished) == 1
+    # Restarts are added only if clusters should be told apart.
+    problem.settings = replace(problem.settings, separating=range(3))
+    plain, even = problem.solve_all([start])
+    assert (problem.n_filled(plain), problem.n_filled(even)) == (1, 2)
+    assert plain.is_even is False
+    assert even.is_even is True
+    assert even.shares.tolist() == [0.5, 0.5]
+    np.testing.assert_array_equal(even.best[2].labels, first)
+    # If any start fills all clusters, that will do.
+    parted = problem.means(np.eye(2)[problem.codes.rows[:, 0]].__getitem__)
+    restarts = problem.solve_all([start, parted])
+    assert [problem.n_filled(each) for each in restarts] == [1, 2]
+
+
+def test_best_restart_has_the_lowest_objective_and_is_the_first():
+    problem = few_codes()
+    restarts = [put(problem, [0, 1, 1, 0], objective=each) for each in (3, 2, 2, 4)]
+    assert problem.choose(restarts) is restarts[1]
+
+
+def test_restarts_that_tell_clusters_apart_are_best():
+    problem = few_codes(n_clusters=3)
+    problem.settings = replace(problem.settings, separating=[1])
+    # Clusters 0 and 1 have one label of the second partition each, the third none.
+    apart = put(problem, [0, 1, 2, 1], objective=9)
+    mixed = put(problem, [0, 0, 2, 1], objective=1)
+    fewer = put(problem, [0, 1, 1, 1], objective=1)
+    assert [problem.n_filled(each) for each in (apart, mixed, fewer)] == [3, 3, 2]
+    assert problem.separation(apart) > problem.separation(mixed)
+    again = put(problem, [0, 1, 2, 1], objective=0)
+    assert problem.choose([fewer, mixed, apart, again]) is apart
+
+
+def test_clusters_without_a_sample_that_is_kept_do_not_count():
+    problem = few_codes(n_clusters=3)
+    assert problem.n_filled(put(problem, [0, 0, 1, 2], aside=[1, 1, 0, 1])) == 2
+    weighted = few_codes(n_clusters=3, sample_weight=np.array([1, 1, 0, 1, 1.0]))
+    assert weighted.n_filled(put(weighted, [0, 1, 2, 2])) == 2
+
+
+def test_separation_is_that_of_the_samples_kept():
+    # One sample of each code is kept, three of them in cluster 0. In each partition,
+    # the one without a label is left out.
+    problem = few_codes()
+    problem.settings = replace(problem.settings, separating=[0, 1])
+    restart = put(problem, [0, 0, 1, 0], aside=[1, 0, 0, 0])
+    sizes = np.array([3.0, 1.0])
+    joint = [np.array([[2.0, 0, 0], [0, 1, 0]]), np.array([[1.0, 2, 0], [0, 0, 0]])]
+    expected = measure_separation(sizes, joint)
+    assert problem.separation(restart) == expected > 0
+
+
+def test_separation_by_hand():
+    apart, mixed = np.diag([2.0, 2.0]), np.ones((2, 2))
+    assert measure_separation(np.array([2, 2]), [apart]) == pytest.approx(1)
+    assert measure_separation(np.array([2, 2]), [mixed]) == pytest.approx(0, abs=1e-15)
+    # The mean over partitions; one in which no label is known tells nothing.
+    several = [apart, mixed, apart, np.zeros((2, 2))]
+    assert measure_separation(np.array([2, 2]), several) == pytest.approx(0.5)
+    # Two labels that tell all of unequal clusters, 3 to 1: H / (H^0.85 log(2)^0.15).
+    h = -(0.75 * np.log(0.75) + 0.25 * np.log(0.25))
+    uneven = measure_separation(np.array([3, 1]), [np.diag([6.0, 2.0])])
+    assert uneven == pytest.approx((h / np.log(2)) ** 0.15)
+    # One of three clusters is empty: log(2) / (log(2)^0.85 log(3)^0.15).
+    empty = measure_separation(np.array([2, 2, 0]), [np.diag([2.0, 2.0, 0.0])])
+    assert empty == pytest.approx((np.log(2) / np.log(3)) ** 0.15)
+    # Which cluster is no question if there is one.
+    assert measure_separation(np.array([4, 0]), [np.array([[3.0, 1], [0, 0]])]) == 0
+
+
+def test_iterations_end_at_the_number_given(partitions):
+    problem = problem_of(partitions)
+    start = problem.draw_start(np.random.default_rng(0))
+    n_needed = len(solve(problem, start).history)
+    assert n_needed > 3
+    (restart,) = problem.solve([Restart(start)], 2)
+    assert (len(restart.history), restart.converged) == (2, False)
+    problem.settings = replace(problem.settings, max_iter=3)
+    (restart,) = problem.solve([Restart(start)])
+    assert (len(restart.history), restart.converged) == (3, False)
+
+
+def test_progress_is_how_many_restarts_rest(partitions):
+    problem = problem_of(partitions)
+    starts = [problem.draw_start(each) for each in np.random.default_rng(0).spawn(3)]
+    reports = []
+    with watch(lambda *report: reports.append(report)):
+        problem.solve([Restart(each) for each in starts])
+    stages, done, totals = zip(*reports, strict=True)
+    assert set(stages) == {FUSING}
+    assert set(totals) == {3}
+    assert (done[0], done[-1]) == (0, 3)
+    assert list(done) == sorted(done)
+    # Told before each iteration, and when all of them rest.
+    longest = max(len(solve(problem, each).history) for each in starts)
+    assert len(reports) == longest + 1
+
+
+def test_objective_is_the_mean_of_costs_and_offsets_of_the_samples_kept():
+    # Labels cost 2 * 1 + 1 * 2 + 5 * 4, and the samples weigh 8.
+    costs, kept = np.array([1.0, 2, 3, 4]), np.array([2.0, 1, 0, 5])
+    aside = SetAside(np.array([1.0, 0, 1, 0]), kept_offsets=16.0)
+    assert few_codes().measure(costs, kept, aside) == 24 / 8
+    problem = few_codes(cost_offsets=np.zeros(5))
+    assert problem.measure(costs, kept, aside) == (24 + 16) / 8
+
+
+def test_outliers_with_all_of_the_weight_are_refused(partitions):
+    weights = np.zeros(len(partitions))
+    weights[4] = 1
+    offsets = 1e6 * weights
+    message = (
+        r"^The 6 outliers have all of sample_weight\. Lower the number of outliers\.$"
+    )
+    with pytest.raises(ValueError, match=message):
+        fuse(partitions, sample_weight=weights, cost_offsets=offsets)
+
+
+def refill(n_clusters, labels, costs, kept=None):
+    """Return what becomes of the labels of so many codes."""
+    problem = problem_of(np.eye(2, dtype=int), n_clusters, 0)
+    kept = np.ones(len(labels)) if kept is None else np.array(kept, dtype=float)
+    labels = np.array(labels)
+    refilled = problem.refill(labels, np.array(costs, dtype=float), kept)
+    assert (refilled is labels) == np.array_equal(refilled, labels)
+    return refilled.tolist()
+
+
+def test_refill_by_hand():
+    # The costliest codes, to the empty clusters in their order.
+    assert refill(3, [0, 0, 0, 0], [1, 4, 3, 2]) == [0, 1, 2, 0]
+    # Of equal ones the first.
+    assert refill(2, [0, 0, 0], [5, 7, 7]) == [0, 1, 0]
+    # Not from a cluster of one code, nor the last of one that gave before.
+    assert refill(4, [0, 1, 1, 3], [9, 7, 8, 6]) == [0, 1, 2, 3]
+    assert refill(5, [0, 0, 1, 1], [9, 8, 7, 6]) == [2, 0, 3, 1]
+    # Codes that are set aside neither fill a cluster nor move.
+    assert refill(3, [0, 0, 0, 2], [5, 9, 4, 9], [1, 0, 1, 0]) == [1, 0, 0, 2]
+    assert refill(2, [0, 0, 0], [2, 9, 1], [0.5, 0, 0.5]) == [1, 0, 0]
+
+
+def test_codes_that_cost_nothing_do_not_move():
+    problem = problem_of(np.eye(2, dtype=int), 3, 0)
+    labels = np.zeros(4, dtype=int)
+    refilled = problem.refill(labels, np.array([0, 2.0, 0, 0]), np.ones(4))
+    assert refilled.tolist() == [0, 1, 0, 0]
+    assert labels.tolist() == [0, 0, 0, 0]
+
+
+def test_update_by_hand():
+    # Codes 00, 01 and 1? are in cluster 0 with weights 2, 1 and 1, and ?1 in 1.
+    problem = few_codes(n_clusters=3)
+    before = np.full((3, 8), 0.125)
+    plain, even = Restart(before), Restart(before, is_even=True)
+    labels, kept = np.array([0, 0, 0, 1]), np.array([2.0, 1, 1, 1])
+    other = np.array([2, 1, 1, 1]), np.array([1.0, 0, 0, 2])
+    problem.update([(plain, labels, kept), (even, *other)])
+    # Known labels only; a cluster without weight stays where it is.
+    expected = [
+        [3 / 4, 1 / 4, 0, 0, 2 / 3, 1 / 3, 0, 0],
+        [0, 0, 0, 0, 0, 1, 0, 0],
+        [0.125] * 8,
+    ]
+    np.testing.assert_allclose(plain.centers, expected)
+    # Clusters are named for 2 * 2 + 1 * 2 + 1 labels, and for one.
+    np.testing.assert_allclose(plain.shares, [7 / 8, 1 / 8, 0])
+    np.testing.assert_allclose(even.centers[1], [0, 0, 0, 0, 0, 1, 0, 0])
+    np.testing.assert_allclose(even.centers[2], [1, 0, 0, 0, 1, 0, 0, 0])
+    np.testing.assert_allclose(even.shares, [1 / 3] * 3)
+
+
+def test_means_by_hand():
+    # Unseen and missing labels count for nothing, and no label is known in the last.
+    book = CodeBook(np.array([2, 1]))
+    sums = np.array([[3.0, 1, 5, 7, 4, 1, 2], [0, 0, 2, 2, 1, 0, 0]]).T
+    expected = [[0.75, 0.25, 0, 0, 1, 0, 0], [0, 0, 0, 0, 1, 0, 0]]
+    np.testing.assert_array_equal(take_means(sums, book), expected)
+
+
+def test_random_clusters_start_near_the_mean():
+    # 6000 samples of three codes: a share in 2000 of them is off by 0.011 or so.
+    rows = np.repeat([[0, 1], [1, 0], [2, 0]], [3000, 2000, 1000], axis=0)
+    start = problem_of(rows).draw_start(np.random.default_rng(0))
+    mean = [1 / 2, 1 / 3, 1 / 6, 0, 0, 1 / 2, 1 / 2, 0, 0]
+    np.testing.assert_allclose(start, [mean] * 3, atol=0.06)
+    assert (start[0] != start[1]).any()
+    # With weights, in one cluster, it is the mean itself.
+    weights = np.repeat([1.0, 0.5, 4.0], [3000, 2000, 1000])
+    problem = problem_of(rows, n_clusters=1, sample_weight=weights)
+    start = problem.draw_start(np.random.default_rng(0))
+    mean = [3 / 8, 1 / 8, 1 / 2, 0, 0, 5 / 8, 3 / 8, 0, 0]
+    np.testing.assert_allclose(start, [mean])
+
+
+@pytest.mark.parametrize("init", STARTS[1:])
+def test_starts_are_codes_of_samples_with_weight(init, seed):
+    # All three codes with weight are taken, none twice, though with such a large eps
+    # no code agrees with itself for nothing.
+    for stream in np.random.default_rng(seed).spawn(20):
+        problem = few_codes(
+            3, BernoulliKL(0.3), sample_weight=np.array([1, 1, 0, 1, 1.0])
+        )
+        problem.settings = replace(problem.settings, init=init)
+        start = problem.draw_start(stream)
+        expected = [
+            [0, 0, 0, 0, 0, 1, 0, 0],
+            [0, 1, 0, 0, 0, 0, 0, 0],
+            [1, 0, 0, 0, 1, 0, 0, 0],
+        ]
+        assert sorted(start.tolist()) == expected
+
+
+@pytest.mark.parametrize("init", STARTS[1:])
+def test_starts_are_drawn_in_proportion_to_weight(init, seed):
+    # By chance, the code of nearly all of the weight is not taken once in 1e7 times.
+    problem = few_codes(1, sample_weight=np.array([1, 1, 1, 1e9, 1]))
+    problem.settings = replace(problem.settings, init=init)
+    for stream in np.random.default_rng(seed).spawn(10):
+        start = problem.draw_start(stream)
+        np.testing.assert_array_equal(start, [[0, 1, 0, 0, 0, 0, 0, 0]])
+
+
+def test_kmeans_plusplus_draws_in_proportion_to_cost(seed):
+    # Of two blocks of equal rows, the second start is in the other block.
+    problem = problem_of(np.array([[0, 0]] * 9 + [[1, 1]]), 2, 0, init="k-means++")
+    for stream in np.random.default_rng(seed).spawn(10):
+        start = problem.draw_start(stream)
+        assert (start[0] != start[1]).any()
+
+
+def test_kmeans_plusplus_takes_no_code_twice_where_all_cost_nothing(seed):
+    # 0?, ?0 and 00: whichever is taken, those left may agree with it.
+    rows = np.array([[0, 2], [2, 0], [0, 0]], dtype=np.uint8)
+    codes = Codes(CodeBook(np.array([1, 1])), rows, np.arange(3), np.ones(3, int))
+    settings = FusionSettings(3, 0, "k-means++", 1, 100)
+    problem = Problem(codes, BernoulliKL(EPS), settings, ONE_THREAD, None, None)
+    for stream in np.random.default_rng(seed).spawn(10):
+        start = problem.draw_start(stream)
+        expected = [[0, 0, 0, 1, 0, 0], [1, 0, 0, 0, 0, 0], [1, 0, 0, 1, 0, 0]]
+        assert sorted(start.tolist()) == expected

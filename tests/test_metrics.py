@@ -1,5 +1,6 @@
 """The measures against literal formulas, scikit-learn, and the paper's own tables."""
 
+import re
 import subprocess
 import sys
 from itertools import pairwise
@@ -27,6 +28,11 @@ def draw_scores(seed, n_samples=60):
     rng = np.random.default_rng(seed)
     labels_true, _ = draw_labels(seed, n_samples)
     return labels_true, rng.integers(0, 8, n_samples) + 3.0 * (labels_true == -1)
+
+
+def whole(message):
+    """Return the pattern of a message that says this and nothing else."""
+    return f"^{re.escape(message)}$"
 
 
 def count_pairs_of_labels(labels_true, labels_pred):
@@ -263,6 +269,83 @@ def test_labels_are_checked(score, labels, message):
         score(labels, [0, 1, -1])
 
 
+@pytest.mark.parametrize(
+    ("score", "given", "message"),
+    [
+        (
+            metrics.nmi_score,
+            ([0, 1], [0, 1, -1]),
+            "labels_true has 2 entries but labels_pred has 3. Give both for the same "
+            "rows.",
+        ),
+        (
+            metrics.outlier_roc_auc_score,
+            ([0, -1], [1.0, 2.0, 3.0]),
+            "labels_true has 2 entries but outlier_scores has 3. Give both for the "
+            "same rows.",
+        ),
+        (
+            metrics.nmi_score,
+            ([0, 1], [0, -2]),
+            "labels_pred holds -2; labels should be whole numbers from 0 up, or -1 for "
+            "an outlier. Relabel other kinds of noise as -1.",
+        ),
+        (
+            metrics.nmi_score,
+            ([0, 1], ["a", "b"]),
+            "labels_pred holds values of type <U1; it should hold numbers. Turn text "
+            "into numbers from 0 up, and truth values into -1 for outliers and 0 for "
+            "other rows.",
+        ),
+        (
+            metrics.outlier_roc_auc_score,
+            ([-1, 0], ["low", "high"]),
+            "outlier_scores holds values of type <U4; it should hold numbers. Higher "
+            "should mean stranger.",
+        ),
+        (
+            metrics.nmi_score,
+            ([], []),
+            "labels_true has shape (0,); it should be (n_samples,) with at least one "
+            "entry.",
+        ),
+        (
+            metrics.nmi_score,
+            ([0, np.nan], [0, 1]),
+            "labels_true has 1 NaN among 2 entries; it should have a number for each "
+            "row. Leave out the rows without one.",
+        ),
+        (
+            metrics.outlier_roc_auc_score,
+            ([0, 1], [1.0, 2.0]),
+            "labels_true has 0 outliers (-1) among 2 rows; it should have outliers and "
+            "other rows, which are compared. Leave out data with one kind only.",
+        ),
+        (
+            metrics.overall_score,
+            ([0.1, 0.2],),
+            "values has shape (2,); it should be (n_methods, n_datasets) with at least "
+            "one row and one column.",
+        ),
+        (
+            metrics.overall_score,
+            ([[1.0, np.inf]],),
+            "values holds infinite numbers; they should be finite, or NaN where a "
+            "method gave no result.",
+        ),
+        (
+            metrics.overall_score,
+            ([[0.0, -1.0]],),
+            "No method has a positive value on any of the 2 data sets. overall_score "
+            "needs a measure for which higher is better.",
+        ),
+    ],
+)
+def test_errors_say_what_it_is_what_it_should_be_and_what_to_do(score, given, message):
+    with pytest.raises(ValueError, match=whole(message)):
+        score(*given)
+
+
 @pytest.mark.parametrize("score", RANKING_SCORES)
 def test_scores_are_checked(score):
     with pytest.raises(ValueError, match="outlier_scores has 2 NaN among 3 entries"):
@@ -273,8 +356,14 @@ def test_scores_are_checked(score):
 
 @pytest.mark.parametrize(
     "convert",
-    [list, pd.Series, pl.Series, lambda labels: pd.Series(labels, dtype="Int64")],
-    ids=["list", "pandas", "polars", "pandas nullable"],
+    [
+        list,
+        lambda labels: labels.astype(object),
+        pd.Series,
+        pl.Series,
+        lambda labels: pd.Series(labels, dtype="Int64"),
+    ],
+    ids=["list", "objects", "pandas", "polars", "pandas nullable"],
 )
 def test_columns_of_any_library_are_labels(convert):
     true, pred = draw_labels(0)
@@ -299,8 +388,9 @@ def test_negative_values_lower_the_overall_score():
     np.testing.assert_allclose(scores, [1, (1 - 0.2) / 2])
 
 
-def test_methods_without_a_result_count_as_zero():
-    scores = metrics.overall_score([[0.5, np.nan], [0.4, 0.3]])
+@pytest.mark.parametrize("missing", [np.nan, None])
+def test_methods_without_a_result_count_as_zero(missing):
+    scores = metrics.overall_score([[0.5, missing], [0.4, 0.3]])
     np.testing.assert_allclose(scores, [0.5, 0.9])
 
 
@@ -308,9 +398,19 @@ def test_methods_without_a_result_count_as_zero():
 def test_data_sets_without_a_positive_value_are_left_out(column):
     # Shares of a negative best would put the worst method first.
     values = np.column_stack([[0.2, 0.4], column])
-    with pytest.warns(UserWarning, match=r"data sets in columns \[1\]; they are left"):
+    message = (
+        "No method has a positive value on the data sets in columns [1]; they are left "
+        "out of overall_score."
+    )
+    with pytest.warns(UserWarning, match=whole(message)):
         scores = metrics.overall_score(values)
     np.testing.assert_allclose(scores, [0.5, 1])
+
+
+def test_the_warning_points_at_the_line_that_asked():
+    with pytest.warns(UserWarning, match="No method has a positive") as caught:
+        metrics.overall_score([[0.2, 0.0]])
+    assert caught[0].filename == __file__
 
 
 @pytest.mark.parametrize(

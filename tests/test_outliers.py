@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from corral._codes import CodeBook, Codes
 from corral._outliers import costliest, find_offset, set_aside
 from tests.test_codes import encode_matrix
 
@@ -35,6 +36,49 @@ def test_choosing_by_codes_is_choosing_by_samples(codes, n_distinct, seed):
         )
         np.testing.assert_array_equal(by_sample.list_samples(codes), expected)
         np.testing.assert_array_equal(by_code.code_weights, by_sample.code_weights)
+
+
+def test_choosing_by_codes_of_one_sample_each(seed):
+    # No code can be left out of the search then: each place is taken by another one.
+    rng = np.random.default_rng(seed)
+    rows = np.arange(40, dtype=np.uint8)[:, None]
+    codes = Codes(CodeBook(np.array([40])), rows, rng.permutation(40), np.ones(40, int))
+    for costs in (rng.permutation(40), rng.integers(15, size=40)):
+        for n_outliers in range(41):
+            by_code = set_aside(costs.astype(float), codes, n_outliers)
+            expected = costliest(costs[codes.inverse], n_outliers)
+            np.testing.assert_array_equal(by_code.list_samples(codes), expected)
+            assert by_code.code_weights.sum() == n_outliers
+            assert by_code.kept_offsets == 0
+
+
+def test_what_is_set_aside_by_hand():
+    # Samples cost 1, 5, 2, 5 and 1. With weights, two go for what they weigh.
+    inverse = np.array([0, 1, 2, 1, 0])
+    rows = np.arange(4, dtype=np.uint8)[:, None]
+    codes = Codes(CodeBook(np.array([4])), rows, inverse, np.array([2, 2, 1, 0]))
+    costs, weights = np.array([1.0, 5, 2, 9]), np.array([1.0, 2, 4, 8, 16])
+    aside = set_aside(costs, codes, 2, sample_weight=weights)
+    assert aside.samples.tolist() == [1, 3]
+    assert aside.code_weights.tolist() == [0, 10, 0, 0]
+    assert aside.kept_offsets == 0
+    # With offsets, they cost 8, 5, 3, 5 and 1: the first and the second of equal ones.
+    offsets = np.array([7.0, 0, 1, 0, 0])
+    aside = set_aside(costs, codes, 2, cost_offsets=offsets)
+    assert aside.samples.tolist() == [0, 1]
+    assert aside.code_weights.tolist() == [1, 1, 0, 0]
+    assert aside.kept_offsets == 1
+    aside = set_aside(costs, codes, 1, sample_weight=weights, cost_offsets=offsets)
+    assert aside.samples.tolist() == [0]
+    assert aside.code_weights.tolist() == [1, 0, 0, 0]
+    assert aside.kept_offsets == 4
+
+
+def test_huge_offsets_that_are_set_aside_leave_the_sum_exact():
+    codes = Codes(CodeBook(np.array([1])), np.zeros((1, 1), int), np.zeros(3, int), [3])
+    offsets = np.array([1e300, 0.1, 0.2])
+    aside = set_aside(np.zeros(1), codes, 1, cost_offsets=offsets)
+    assert aside.kept_offsets == 0.1 + 0.2
 
 
 def test_weights_and_offsets_are_added_up(codes):
