@@ -186,7 +186,8 @@ def measure_borders(
             if other == label:
                 continue
             margins = costs[members, other] - costs[members, label]
-            border = np.argpartition(margins, n_border - 1)[:n_border]
+            # The first of rows that tie, on any machine.
+            border = np.argsort(margins, kind="stable")[:n_border]
             mean = float(ranks[border].mean())
             empty = min(empty, mean)
             deviations = min(deviations, (mean - 0.5) * np.sqrt(12 * n_border))

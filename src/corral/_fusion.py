@@ -19,6 +19,10 @@ _RESTART_CODES = 2**21
 # How much equal sizes of clusters count against their separation.
 _BALANCE = 0.15
 
+# Terms of an entropy are whole multiples of this, so that their sum has no rounding:
+# clusters that only have other numbers are as well separated to the last bit.
+_ENTROPY_STEP = 2.0**-44
+
 
 @dataclass(frozen=True)
 class Fusion:
@@ -187,10 +191,6 @@ class Problem:
         self._one_hot = OneHot(codes)
         self._one_hot.keep()
         self.n_known = self._one_hot.count_known()
-
-    def keep_codes(self, n_slots: int) -> None:
-        """Keep the one-hot rows of codes if they have no more slots than this."""
-        self._one_hot.keep(n_slots)
 
     def solve_best(self, rng: np.random.Generator) -> Restart:
         """Restart as often as the settings say; return the best, the first of these."""
@@ -366,7 +366,6 @@ class Problem:
             if not len(donors):
                 break
             sizes[labels[donors[0]]] -= 1
-            sizes[empty] += 1
             labels[donors[0]] = empty
             donors = donors[1:]
         return labels
@@ -437,12 +436,10 @@ def measure_separation(sizes: np.ndarray, joint: Iterable[np.ndarray]) -> float:
     joint : iterable of ndarray of shape (n_clusters, n_labels)
         How many samples of each cluster have each label, partition by partition.
     """
-    entropy = _entropy(sizes / sizes.sum())
+    entropy = _entropy(sizes)
     if entropy <= 0:
         return 0.0
-    information = [
-        _mutual_information(each / max(each.sum(), 1e-300)) for each in joint
-    ]
+    information = [_mutual_information(each) for each in joint]
     most = np.log(len(sizes))
     return float(np.mean(information) / entropy ** (1 - _BALANCE) / most**_BALANCE)
 
@@ -466,9 +463,10 @@ def take_means(sums: np.ndarray, book: CodeBook) -> np.ndarray:
     return np.divide(sums, known, out=np.zeros_like(sums), where=known > 0)
 
 
-def _entropy(shares: np.ndarray) -> float:
-    shares = shares[shares > 0]
-    return float(-(shares @ np.log(shares)))
+def _entropy(counts: np.ndarray) -> float:
+    shares = counts[counts > 0] / max(counts.sum(), 1e-300)
+    terms = np.rint(shares * np.log(shares) / _ENTROPY_STEP) * _ENTROPY_STEP
+    return float(-terms.sum())
 
 
 def _mutual_information(joint: np.ndarray) -> float:
@@ -487,10 +485,11 @@ def _start_random_partition(problem: Problem, rng: np.random.Generator) -> np.nd
 
 def _start_random_codes(problem: Problem, rng: np.random.Generator) -> np.ndarray:
     """Take the codes of K random samples, no code twice."""
-    positive = np.flatnonzero(problem.weights > 0)
-    shares = problem.weights[positive] / problem.weights[positive].sum()
     chosen = rng.choice(
-        positive, size=problem.settings.n_clusters, replace=False, p=shares
+        problem.n_codes,
+        size=problem.settings.n_clusters,
+        replace=False,
+        p=problem.weights / problem.weights.sum(),
     )
     return _centers_at(problem, chosen)
 

@@ -365,12 +365,20 @@ def most_different(
 
 
 def _largest(sizes: np.ndarray, n_found: int) -> np.ndarray:
-    """Return the columns of the largest numbers of each row, the largest first."""
-    if n_found < sizes.shape[1]:
-        columns = np.argpartition(-sizes, n_found, axis=1)[:, :n_found]
-        columns.sort(axis=1)
-    else:
-        columns = np.broadcast_to(np.arange(n_found), sizes.shape)
+    """Return the columns of the largest numbers of each row, the largest first.
+
+    Of equal numbers those of the first columns. Which of them a partial sort takes
+    depends on the processor, so it only tells how large the last one is.
+    """
+    n_rows, n_columns = sizes.shape
+    columns = np.broadcast_to(np.arange(n_columns), sizes.shape)
+    if n_found < n_columns:
+        place = max(n_found - 1, 0)
+        last = -np.partition(-sizes, place, axis=1)[:, [place]]
+        is_larger, is_last = sizes > last, sizes == last
+        n_left = n_found - is_larger.sum(axis=1, keepdims=True)
+        is_found = is_larger | (is_last & (is_last.cumsum(axis=1) <= n_left))
+        columns = columns[is_found].reshape(n_rows, n_found)
     order = np.argsort(
         -np.take_along_axis(sizes, columns, axis=1), axis=1, kind="stable"
     )
