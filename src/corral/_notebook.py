@@ -7,6 +7,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from corral._doubts import count_doubts, say_doubts
+from corral._visible import spell_out
 
 # More clusters are summed up in one line.
 _MAX_CLUSTERS = 10
@@ -43,12 +44,12 @@ class NotebookMixin:
     def _repr_html_(self):
         # Raises AttributeError where text is wanted, and there is no HTML then.
         diagram = super()._repr_html_  # type: ignore[misc]
-        return lambda: _summary_or_nothing(self) + diagram()
+        return lambda: _add_summary(self, diagram())
 
     def _repr_mimebundle_(self, **kwargs):
         bundle = super()._repr_mimebundle_(**kwargs)  # type: ignore[misc]
         if "text/html" in bundle:
-            bundle["text/html"] = _summary_or_nothing(self) + bundle["text/html"]
+            bundle["text/html"] = _add_summary(self, bundle["text/html"])
         return bundle
 
 
@@ -83,11 +84,14 @@ def short_number(value: float) -> str:
     return f"{value:,.0f}" if 1000 <= abs(value) < 1e12 else f"{value:.4g}"
 
 
-def _summary_or_nothing(model) -> str:
+def _add_summary(model, diagram: str) -> str:
+    """Return the summary, if there is one, above scikit-learn's diagram."""
     try:
-        return summary_html(model)
+        above = summary_html(model)
     except NotFittedError:
-        return ""
+        above = ""
+    # The diagram shows parameters as they show themselves; HTML in them is escaped.
+    return spell_out(above + diagram)
 
 
 def _headline(model, labels: np.ndarray) -> str:

@@ -62,6 +62,8 @@ def test_localhost_is_a_name_of_this_machine(client):
         {"Origin": f"https://{HOST}"},
         {"Origin": f"http://{HOST}.evil.example"},
         {"Origin": f"http://127.0.0.1:{PORT + 1}"},
+        {"Origin": HOST},
+        {"Origin": ""},
         {"Sec-Fetch-Site": "cross-site"},
         {"Sec-Fetch-Site": "same-site"},
         {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"},
@@ -87,6 +89,9 @@ def test_a_link_on_another_page_opens_this_one_but_loads_no_part_of_it(client):
     assert client.get(f"/{TOKEN}/", headers=visit).status_code == 200
     load = far | {"Sec-Fetch-Mode": "no-cors"}
     assert client.get(f"/{TOKEN}/script.js", headers=load).status_code == 403
+    for place in ("iframe", "frame", "embed", "object"):
+        frame = visit | {"Sec-Fetch-Dest": place}
+        assert client.get(f"/{TOKEN}/", headers=frame).status_code == 403
 
 
 # The line to the page, which is not answered to the end, is in test_process.py.

@@ -68,7 +68,7 @@ def make_app(
         Route("/opening", answers.open),
         Route("/view", _careful(answers.view, on_fault), methods=["POST"]),
         Route("/save", _careful(answers.save, on_fault), methods=["POST"]),
-        Route("/pages", pages),
+        Route("/pages", pages, methods=["GET"]),
     ]
     app = Starlette(routes=routes, exception_handlers={HTTPException: _say_status})
     app.router.redirect_slashes = False

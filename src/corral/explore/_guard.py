@@ -11,6 +11,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 # The page sends a few numbers and a name.
 MAX_BODY = 4096
 
+# What the page asks with.
+_METHODS = ("GET", "POST")
+
 # The page loads its own files and nothing else, and stands in no frame.
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
@@ -87,6 +90,7 @@ class Guard:
         self._app = app
         self._token = token.encode()
         self._hosts = set(hosts)
+        self._origins = {f"http://{host}" for host in hosts}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -107,33 +111,53 @@ class Guard:
         hosts = headers.getlist("host")
         if len(hosts) != 1 or hosts[0].lower() not in self._hosts:
             raise Refusal(403, "This address is not served here.")
-        token, slash, rest = scope["path"].removeprefix("/").partition("/")
-        if not secrets.compare_digest(token.encode(), self._token) or not slash:
+        # As it was sent: the page has no escapes in its paths, and so needs none.
+        token, inner = _cut_path(scope["raw_path"].partition(b"?")[0])
+        if not secrets.compare_digest(token, self._token) or not inner:
             raise Refusal(403, "The token is missing. Open the address as it was told.")
         self._check_origin(scope, headers)
-        path = f"/{rest}"
-        return {**scope, "path": path, "raw_path": path.encode(), "root_path": ""}
+        if scope["method"] not in _METHODS:
+            raise Refusal(405, f"The method should be {' or '.join(_METHODS)}.")
+        if not inner.isascii():
+            raise Refusal(404, "Nothing is served here.")
+        return {**scope, "path": inner.decode(), "raw_path": inner, "root_path": ""}
 
     def _check_origin(self, scope: Scope, headers: Headers) -> None:
         """Refuse what another page sends; to open the page itself is free."""
         origins = headers.getlist("origin")
-        is_own = all(each.removeprefix("http://") in self._hosts for each in origins)
-        needs_origin = scope["method"] not in ("GET", "HEAD")
+        is_own = all(each in self._origins for each in origins)
+        needs_origin = scope["method"] != "GET"
         if not is_own or (needs_origin and len(origins) != 1):
             raise Refusal(403, "Another page asked. Only this server's own page may.")
-        is_visit = headers.get("sec-fetch-mode") == "navigate" and not needs_origin
+        is_visit = (
+            headers.get("sec-fetch-mode") == "navigate"
+            # And not into a frame.
+            and headers.get("sec-fetch-dest", "document") == "document"
+            and not needs_origin
+        )
         site = headers.get("sec-fetch-site", "same-origin")
         if site not in ("same-origin", "none") and not is_visit:
             raise Refusal(403, "Another page asked. Only this server's own page may.")
 
 
+def _cut_path(path: bytes) -> tuple[bytes, bytes]:
+    """Return the token and the rest of /token/rest, which begins with a slash."""
+    start, _, rest = path.partition(b"/")
+    token, slash, inner = rest.partition(b"/")
+    return (b"", b"") if start else (token, slash + inner)
+
+
 async def _read_body(scope: Scope, receive: Receive) -> bytes:
     """Read the body of a request, as long as it is short."""
-    if scope["method"] in ("GET", "HEAD"):
+    if scope["method"] == "GET":
         return b""
-    kind = Headers(scope=scope).get("content-type", "")
+    headers = Headers(scope=scope)
+    kind = headers.get("content-type", "")
     if kind.partition(";")[0].strip().lower() != "application/json":
         raise Refusal(415, f"The content type is {kind[:50]!r}; it should be JSON.")
+    told = headers.get("content-length", "0")
+    if not told.isdecimal() or int(told[:20]) > MAX_BODY:
+        raise _too_long()
     body = b""
     while True:
         message = await receive()
@@ -141,9 +165,13 @@ async def _read_body(scope: Scope, receive: Receive) -> bytes:
             raise Refusal(400, "The request ended early.")
         body += message.get("body", b"")
         if len(body) > MAX_BODY:
-            raise Refusal(413, f"The request has more than {MAX_BODY:,} bytes.")
+            raise _too_long()
         if not message.get("more_body", False):
             return body
+
+
+def _too_long() -> Refusal:
+    return Refusal(413, f"The request has more than {MAX_BODY:,} bytes.")
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:

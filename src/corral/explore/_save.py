@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from corral._visible import spell_out
 from corral.cli._bar import progress
 from corral.cli._call import command_line
 from corral.cli._files import check_outputs, write_labels, write_text
@@ -107,7 +108,7 @@ class Writer:
         Returns
         -------
         saved : dict
-            ``files``, their paths, and ``command``, the line.
+            ``files``, their paths, and ``command``, the line, both as words.
         """
         check_name(name)
         labels = self._folder / f"{name}-labels.csv"
@@ -134,7 +135,8 @@ class Writer:
         write_labels(labels, judged.columns, raw_text=self._raw_text)
         write_text(report, page)
         write_text(script, _write_script(command, labels.name, report.name))
-        return {"files": [str(path) for path in paths], "command": command}
+        files = [spell_out(str(path)) for path in paths]
+        return {"files": files, "command": spell_out(command)}
 
     def _judge(self, n_clusters: int, n_outliers: int):
         """Return the model that the command makes, without another fit."""

@@ -6,9 +6,12 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
+import h11
 import uvicorn
 from starlette.types import ASGIApp
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from corral.explore._app import make_app
 from corral.explore._guard import Guard, list_hosts, make_token
@@ -21,7 +24,13 @@ from corral.explore._worker import Worker
 _HOST = "127.0.0.1"
 
 # Far more than a few pages need.
-_MAX_CONNECTIONS = 100
+MAX_CONNECTIONS = 100
+
+# A browser sends the cookies of all servers of this machine.
+_MAX_HEAD = 2**14
+
+# Seconds within which a request has to be there as a whole.
+PATIENCE = 10.0
 
 # What comes after the last step of a preparation.
 _END = object()
@@ -141,6 +150,45 @@ async def _prepare(session: Session, worker: Worker) -> None:
         pass
 
 
+class _Connection(H11Protocol):
+    """A connection that ends if a request is too long in coming, or if there are many.
+
+    Otherwise, whoever sends a letter now and then would hold it for ever.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Begin to wait for a request."""
+        super().connection_made(transport)
+        self._timer = self.loop.call_later(PATIENCE, transport.close)
+        if len(self.connections) > MAX_CONNECTIONS:
+            transport.close()
+
+    def data_received(self, data: bytes) -> None:
+        """Take a part of a request, and wait for the rest."""
+        super().data_received(data)
+        # One that has just begun, or whose body is under way; further letters do not
+        # buy it further time.
+        is_waiting = self.conn.their_state in (h11.IDLE, h11.SEND_BODY)
+        if not is_waiting:
+            self._stop()
+        elif self._timer is None:
+            self._timer = self.loop.call_later(PATIENCE, self.transport.close)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """End with the connection."""
+        self._stop()
+        super().connection_lost(exc)
+
+    def _stop(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+
 class _Server(uvicorn.Server):
     """A server that leaves signals to others and writes no log."""
 
@@ -148,7 +196,8 @@ class _Server(uvicorn.Server):
         super().__init__(
             uvicorn.Config(
                 app,
-                http="h11",
+                http=_Connection,
+                h11_max_incomplete_event_size=_MAX_HEAD,
                 ws="none",
                 lifespan="off",
                 log_config=None,
@@ -157,7 +206,7 @@ class _Server(uvicorn.Server):
                 proxy_headers=False,
                 server_header=False,
                 date_header=False,
-                limit_concurrency=_MAX_CONNECTIONS,
+                limit_concurrency=MAX_CONNECTIONS,
                 timeout_graceful_shutdown=_FAREWELL,
             )
         )

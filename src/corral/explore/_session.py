@@ -9,6 +9,7 @@ import numpy as np
 
 from corral._doubts import count_doubts, say_doubts
 from corral._refit import Refit
+from corral._visible import spell_out
 from corral.cli._text import count
 from corral.explore._schema import Cluster, Opening, StrangeRow, View
 from corral.report._charts import score_chart
@@ -137,7 +138,7 @@ class Session:
         start = self._find_start()
         n_clusters = max(start[0], self.chosen[0])
         return {
-            "source": source,
+            "source": spell_out(source),
             "n_samples": self.n_samples,
             "n_features": len(self._rows.names),
             "dropped": {
@@ -152,7 +153,7 @@ class Session:
             "reason": selection.reason,
             "map": self._map,
             "name": name,
-            "folder": folder,
+            "folder": spell_out(folder),
         }
 
     def prepare(self) -> Iterator[None]:
@@ -184,7 +185,7 @@ class Session:
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always")
                 estimator = self._refit.fuse(n_clusters, n_outliers, quick=quick)
-            said = sorted({str(each.message) for each in caught})
+            said = sorted({spell_out(str(each.message)) for each in caught})
             last = self._last = Fused(n_clusters, n_outliers, estimator, quick, said)
         return last
 
@@ -227,7 +228,7 @@ class Session:
             "objective": float(estimator.objective_),
             "doubts": None if doubts is None else say_doubts(doubts),
             "warnings": fused.warnings,
-            "command": write_command(n_clusters, n_outliers),
+            "command": spell_out(write_command(n_clusters, n_outliers)),
             "seconds": {},
         }
         view["seconds"] = {

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from importlib.resources import files
 from typing import Any
 
+from corral._visible import spell_out
 from corral.report._charts import (
     draw_agreement,
     draw_map,
@@ -70,11 +71,11 @@ def to_html(summary: Mapping[str, Any]) -> str:
     history = summary["objective_history"]
     script = _script()
     return (
-        _environment()
+        open_templates("corral.report")
         .get_template("page.html")
         .render(
             **summary,
-            policy=_policy(script),
+            policy=write_policy(script),
             style=_read("style.css"),
             script=script,
             listed_clusters=clusters[:_MAX_CLUSTERS],
@@ -145,8 +146,17 @@ def _script() -> str:
     return f'(() => {{\n"use strict";\n{body}}})();'
 
 
-def _policy(script: str) -> str:
-    """Return what the page may load: nothing but its own style and this script."""
+def write_policy(script: str) -> str:
+    """Return what a page may load: nothing but its own style and this script.
+
+    Parameters
+    ----------
+    script : str
+
+    Returns
+    -------
+    policy : str
+    """
     digest = hashlib.sha256(script.encode()).digest()
     return (
         "default-src 'none'; style-src 'unsafe-inline'; "
@@ -155,7 +165,18 @@ def _policy(script: str) -> str:
     )
 
 
-def _environment():
+def open_templates(package: str):
+    """Return what fills the templates of a package with words that stay words.
+
+    Parameters
+    ----------
+    package : str
+
+    Returns
+    -------
+    environment : jinja2.Environment
+        Shared: not to be changed.
+    """
     try:
         import jinja2  # noqa: F401
     except ImportError as error:
@@ -163,17 +184,19 @@ def _environment():
             "The HTML report needs jinja2. "
             'Install it with: pip install "corral[report]"'
         ) from error
-    return _make_environment()
+    return _make_environment(package)
 
 
 @functools.cache
-def _make_environment():
+def _make_environment(package: str):
     """Return what knows the templates; it keeps those that it has read."""
     import jinja2
 
     environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("corral.report"),
+        loader=jinja2.PackageLoader(package),
         autoescape=True,
+        # Words of the data, wherever they stand.
+        finalize=lambda value: spell_out(value) if type(value) is str else value,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 import corral
+from corral.report._words import clip
 from corral.trajectories._kinds import KINDS, OutlierKind
 from corral.trajectories._map import (
     WIDTH,
@@ -84,7 +85,10 @@ def summarize_flights(
             for each, line in zip(listed, lines, strict=True)
         ],
         "kinds": {kind: named[kind] for kind in KINDS},
-        "skipped": [each._asdict() for each in resampled.skipped[:_MAX_SKIPPED]],
+        "skipped": [
+            {"id": clip(each.id), "reason": each.reason}
+            for each in resampled.skipped[:_MAX_SKIPPED]
+        ],
         "map": {
             "width": WIDTH,
             "height": plane.height,
@@ -200,7 +204,7 @@ def _describe_outlier(
         for before, after in zip(pieces[:-1], pieces[1:], strict=True)
     ]
     return {
-        "id": kind.id,
+        "id": clip(kind.id),
         "row": kind.row,
         "kind": kind.kind,
         "cluster": kind.cluster,
