@@ -106,7 +106,7 @@ def _count_by_code(code_costs: np.ndarray, codes: Codes, n_outliers: int) -> np.
     candidates = np.arange(len(code_costs))
     if n_outliers < len(code_costs):
         candidates = np.argpartition(-code_costs, n_outliers - 1)[:n_outliers]
-    order = candidates[np.argsort(-code_costs[candidates], kind="stable")]
+    order = candidates[np.argsort(-code_costs[candidates])]
     reached = np.cumsum(codes.counts[order])
     threshold = code_costs[order[np.searchsorted(reached, n_outliers)]]
     above = code_costs > threshold
