@@ -8,6 +8,7 @@ import pytest
 
 from corral import COR
 from corral.report import summarize, to_html
+from tests.hostile import SHOWN, WORDS, check_harmless
 
 
 @pytest.fixture(scope="module")
@@ -226,33 +227,85 @@ def test_id_in_the_table_shows_the_row_on_the_map(page, summary):
     assert f"row {second['id']}\n" in _find(page, ".tip").text
 
 
-def test_hostile_words_are_shown_and_not_run(open_page):
-    script = "<script>window.hacked = 1</script>"
+class Seed(np.random.RandomState):
+    """A parameter that shows itself in all hostile words."""
+
+    def __repr__(self):
+        return " ".join(WORDS)
+
+    __str__ = __repr__
+
+
+@pytest.fixture(scope="module")
+def hostile():
+    """Return a table with hostile names and cells, and a model with hostile ones."""
     rng = np.random.default_rng(0)
-    X = pd.DataFrame(
-        rng.normal(size=(80, 2)), columns=[script, '"><img src=x onerror=hacked=1>']
+    X = pd.DataFrame(rng.normal(size=(80, len(WORDS))), columns=list(WORDS))
+    X["kind"] = np.resize(WORDS, 80)
+    # Each of these names is among the reasons.
+    for row, name in enumerate(WORDS):
+        X.loc[row, name] = 60.0
+    Method = type(WORDS[0], (COR,), {})
+    model = Method(
+        2,
+        n_outliers=2,
+        n_partitions=10,
+        categorical_features=["kind"],
+        random_state=Seed(0),
     )
-    X["kind"] = np.where(rng.random(80) < 0.5, "</script>" + script, "<!-- <script>")
-    X.iloc[3, 0] = 60.0
-    ids = [f"'\"<!--</td>{script}\u2028{row}" for row in range(80)]
-    model = COR(
-        2, n_outliers=2, n_partitions=10, categorical_features=["kind"], random_state=0
-    ).fit(X)
-    browser = open_page(
-        to_html(summarize(model, X, ids=ids, values=X, command=f"corral {script}"))
-    )
-    assert browser.execute_script("return window.hacked") is None
+    return X, model.fit(X)
+
+
+def test_hostile_words_are_shown_and_not_run(open_page, hostile):
+    X, model = hostile
+    ids = [f"{words} {row}" for row, words in enumerate(np.resize(WORDS, 80))]
+    command = f"corral {' '.join(WORDS)}"
+    summary = summarize(model, X, ids=ids, values=X, command=command)
+    browser = open_page(to_html(summary))
     # One script of our own, and one block of data.
-    assert len(_find_all(browser, "script")) == 2
-    assert not _find_all(browser, "img")
-    _find(browser, ".map .plot").send_keys("n")
-    assert f"row '\"<!--</td>{script}" in _find(browser, ".tip").text
-    assert f"{script} is" in _find(browser, ".tip").text
+    check_harmless(browser, n_scripts=2)
+    text = _find(browser, "body").get_attribute("textContent")
+    for row, words in enumerate(SHOWN):
+        # In the command, the python line, a name, a cell and an id.
+        assert text.count(words) >= 5
+        assert f"{words} is" in text
+        assert f"{words} {row}" in text
+    # Each row can be shown on the map, with its id and its reasons.
+    tips = browser.execute_script(
+        "const tip = document.querySelector('.tip');"
+        "return [...document.querySelectorAll('.strangest .find')].map((button) => {"
+        "button.click(); return [tip.firstChild.textContent, tip.textContent]; })"
+    )
+    for row, words in enumerate(SHOWN):
+        assert f"{words} is" in dict(tips)[f"row {words} {row}"]
+    check_harmless(browser, n_scripts=2)
     _find(browser, ".strangest input").send_keys("</script>")
     assert len(_ids(browser)) > 0
-    assert browser.execute_script("return window.hacked") is None
+    _find(browser, ".strangest thead button").click()
+    check_harmless(browser, n_scripts=2)
     assert _errors(browser) == []
     assert _requests(browser) == [browser.current_url]
+
+
+def test_notebook_shows_hostile_words_and_runs_none(open_page, hostile):
+    # Our summary and scikit-learn's diagram, which has one script of its own.
+    _, model = hostile
+    html = model._repr_html_()
+    browser = open_page(f"<!DOCTYPE html><meta charset=utf-8><body>{html}</body>")
+    check_harmless(browser, n_scripts=1)
+    text = _find(browser, "body").get_attribute("textContent")
+    assert f"{SHOWN[0]}: 2 clusters and 2 outliers in 80 rows" in text
+    for words in SHOWN:
+        assert words in text
+    # All that can be opened is open.
+    browser.execute_script(
+        "for (const each of document.querySelectorAll("
+        "'.sk-toggleable__label, summary')) { each.click(); }"
+    )
+    check_harmless(browser, n_scripts=1)
+    # An icon is within the page.
+    asked = [url for url in _requests(browser) if not url.startswith("data:image/")]
+    assert asked == [browser.current_url]
 
 
 def test_policy_stops_a_foreign_script(open_page, summary):

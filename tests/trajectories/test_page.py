@@ -15,7 +15,8 @@ from corral.trajectories import (
 )
 from tests.trajectories.conftest import find
 
-HOSTILE = "</script><script>document.title = 'hit'</script>\"'><b>"
+HOSTILE = "</script><script>document.title = 'hit'</script>\"'><b>\u202e\x00"
+SHOWN = HOSTILE.replace("\u202e\x00", r"\u202e\x00")
 
 
 def test_summary_goes_through_json(summary):
@@ -66,6 +67,7 @@ def test_hostile_names_are_escaped(summary):
     assert "document.title" in page
     assert "<script>document" not in page
     assert "<b>" not in page
+    assert not set("\u202e\x00") & set(page)
     assert page.count("<script>") == page.count("</script>") == 1
 
 
@@ -216,5 +218,10 @@ def test_browser_takes_hostile_names_as_words(open_page, summary):
     browser = open_page(flights_to_html(dict(summary, outliers=outliers)))
     assert browser.title == "Flights and outliers"
     button = browser.find_element("css selector", ".strangest tbody button")
-    assert button.text == HOSTILE
+    assert button.text == SHOWN
+    browser.execute_script(
+        "const track = document.querySelector('.odd-one');"
+        "track.dispatchEvent(new PointerEvent('pointermove'));"
+    )
+    assert SHOWN in browser.find_element("css selector", ".tip").text
     assert browser.get_log("browser") == []

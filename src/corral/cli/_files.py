@@ -6,8 +6,7 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TextIO
@@ -46,7 +45,10 @@ def make_folder(folder: Path) -> None:
 
 
 def check_outputs(
-    outputs: Mapping[str, Path | None], inputs: Sequence[str | Path]
+    outputs: Mapping[str, Path | None],
+    inputs: Sequence[str | Path],
+    *,
+    force: bool,
 ) -> None:
     """Refuse outputs that cannot be written, before anything is computed.
 
@@ -56,6 +58,8 @@ def check_outputs(
         By the name of their option.
     inputs : sequence of path-like
         They must not be written over; "-" is standard input.
+    force : bool
+        Whether files that are there may be replaced.
     """
     labels = outputs.get("--labels")
     if labels is not None and not labels.name.lower().endswith(_LABEL_SUFFIXES):
@@ -73,6 +77,11 @@ def check_outputs(
         if other is not option:
             raise ValueError(
                 f"{option} '{path}' is the same file as {other}. Name another file."
+            )
+        if path.is_file() and not force:
+            raise ValueError(
+                f"{option} '{path}' exists already. Name another, or say --force to "
+                "replace it."
             )
 
 
@@ -140,39 +149,30 @@ def check_checkpoint(folder: Path | None) -> None:
         check_folder(folder, f"--checkpoint-dir '{folder}'")
 
 
-@contextmanager
-def named(path: Path) -> Iterator[None]:
-    """Name the file in an error of writing it, such as that of a full disk.
-
-    Parameters
-    ----------
-    path : Path
-    """
-    try:
-        yield
-    except OSError as error:
-        if error.errno is None or error.filename is not None:
-            raise
-        raise OSError(error.errno, os.strerror(error.errno), str(path)) from error
-
-
-def write_text(path: Path, text: str) -> None:
+def write_text(path: Path, text: str, *, replace: bool) -> None:
     """Write a file, complete or not at all.
 
     Parameters
     ----------
     path : Path
     text : str
-        Written as UTF-8, with its line ends as they are.
+        Written as UTF-8, with its line ends as they are; names of files that are not
+        UTF-8, with the bytes that they have.
+    replace : bool
+        As of ``corral.tables.write_atomically``.
     """
     from corral.tables import write_atomically
 
-    with named(path), write_atomically(path) as part:
-        part.write_text(text, encoding="utf-8", newline="")
+    with write_atomically(path, replace=replace) as part:
+        part.write_text(text, encoding="utf-8", errors="surrogateescape", newline="")
 
 
 def write_labels(
-    path: Path, columns: Columns | Iterable[Columns], *, raw_text: bool = False
+    path: Path,
+    columns: Columns | Iterable[Columns],
+    *,
+    raw_text: bool = False,
+    replace: bool,
 ) -> None:
     """Write the labels file, complete or not at all.
 
@@ -183,11 +183,12 @@ def write_labels(
         All rows, or blocks of them.
     raw_text : bool, default=False
         Whether formulas are not escaped.
+    replace : bool
+        As of ``corral.tables.write_atomically``.
     """
     from corral.tables import write_rows
 
-    with named(path):
-        write_rows(path, columns, escape_formulas=not raw_text)
+    write_rows(path, columns, escape_formulas=not raw_text, replace=replace)
 
 
 class HeldLabels:
@@ -276,35 +277,6 @@ class _Terminal:
 def _find_stdout() -> Any:
     """Return where rows go: to a terminal for eyes, and to programs as they are."""
     return _Terminal() if sys.stdout.isatty() else sys.stdout
-
-
-def keep_labels(
-    blocks: Iterable[Columns],
-    path: Path | None,
-    *,
-    as_json: bool,
-    raw_text: bool = False,
-) -> HeldLabels | None:
-    """Write labels to a file, or hold them for standard output.
-
-    Parameters
-    ----------
-    blocks : iterable of mappings of str to sequence
-    path : Path or None
-    as_json : bool
-        How they are held.
-    raw_text : bool, default=False
-        Whether formulas are not escaped in CSV and TSV.
-
-    Returns
-    -------
-    held : HeldLabels or None
-        None if they are in the file.
-    """
-    if path is None:
-        return HeldLabels(blocks, as_json=as_json, raw_text=raw_text)
-    write_labels(path, blocks, raw_text=raw_text)
-    return None
 
 
 def print_result(
