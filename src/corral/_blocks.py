@@ -98,6 +98,13 @@ def tidy_rows(rows):
     return rows
 
 
+def find_size(values: np.ndarray) -> float:
+    """Return the largest size of a value; NaN has none, and no values have size 0."""
+    top = np.fmax.reduce(values, axis=None, initial=0)
+    bottom = np.fmin.reduce(values, axis=None, initial=0)
+    return float(max(top, -bottom))
+
+
 def cut_rows(n_rows: int, size: int) -> list[slice]:
     """Cut rows into blocks of at most ``size``, or of one row."""
     size = max(size, 1)

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.utils.extmath import randomized_svd
 
-from corral._blocks import ArrayRows, RowSource, cut_rows
+from corral._blocks import ArrayRows, RowSource, cut_rows, find_size
 from corral._grid import round_sums
 from corral._threads import Threads
 from corral._tiles import RowSpace, Tiles, multiply_rows
@@ -220,10 +220,9 @@ def find_largest(source: RowSource, threads: Threads) -> float:
 
     def measure(rows: slice) -> float:
         block = source.read(rows.start, rows.stop)
-        values = block if isinstance(block, np.ndarray) else block.data
-        return max(values.max(initial=0), -values.min(initial=0))
+        return find_size(block if isinstance(block, np.ndarray) else block.data)
 
-    return float(max(threads.map(measure, _split_rows(source)), default=0))
+    return max(threads.map(measure, _split_rows(source)), default=0.0)
 
 
 def _squared_distances(points, mean: np.ndarray) -> np.ndarray:

@@ -159,7 +159,10 @@ class SmallRuns:
         augmented, scores = self._augmented[:n_cells], self._scores[:n_cells]
         augmented[:, :-1] = active.centers
         augmented[:, -1] = active.half_norms
-        np.matmul(augmented, self._columns, out=scores)
+        # BLAS may fill up columns with zeros and multiply infinite half norms by them,
+        # in places that nobody reads.
+        with np.errstate(invalid="ignore"):
+            np.matmul(augmented, self._columns, out=scores)
         best = self._best[: len(active.runs)]
         np.copyto(best, scores[active.blocks[0]])
         for block in active.blocks[1:]:

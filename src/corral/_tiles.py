@@ -66,13 +66,13 @@ class RowSpace:
         if metric == "cosine":
             return cls(metric, None, 1.0, rows.dtype)
         if sparse.issparse(rows):
-            return cls(metric, None, _choose_scale(rows.data, largest), rows.dtype)
+            return cls(metric, None, choose_scale(rows.data, largest), rows.dtype)
         # The median and not the mean: one far row must not move the origin away
         # from all the others. Column by column, because it copies what it is given.
         shift = np.array([np.median(column) for column in rows.T], dtype=rows.dtype)
         with np.errstate(over="ignore"):
             sides = np.stack([rows.max(axis=0) - shift, shift - rows.min(axis=0)])
-        return cls(metric, shift, _choose_scale(sides, largest), rows.dtype)
+        return cls(metric, shift, choose_scale(sides, largest), rows.dtype)
 
     def place(self, block, out: np.ndarray | None = None):
         """Return the block's points in this space.
@@ -93,8 +93,8 @@ class RowSpace:
             points = np.empty(block.shape, self.dtype) if out is None else out
             shift = 0 if self.shift is None else self.shift
             if block.dtype != self.dtype:
-                # What float32 cannot hold is as far away as it can say.
-                limit = np.finfo(self.dtype).max
+                # What float32 cannot hold is as far away as it can say and subtract.
+                limit = np.finfo(self.dtype).max / 2
                 block = np.clip(block, -limit, limit)
             with np.errstate(over="ignore"):
                 np.subtract(block, shift, out=points, casting="same_kind")
@@ -105,10 +105,12 @@ class RowSpace:
         return points
 
 
-def _choose_scale(values: np.ndarray, largest: float = 0.0) -> float:
+def choose_scale(values: np.ndarray, largest: float = 0.0) -> float:
+    """Return a power of two near one over the largest size; 1 for ordinary sizes."""
     largest = min(np.abs(values).max(initial=largest), np.finfo(np.float64).max)
-    # The scale itself has to be a number of float64.
-    exponent = int(np.clip(np.frexp(largest)[1], -1000, 1000)) if largest > 0 else 0
+    # The scale itself has to be a number, in the precision of the values.
+    most = 120 if values.dtype == np.float32 else 1000
+    exponent = int(np.clip(np.frexp(largest)[1], -most, most)) if largest > 0 else 0
     return float(np.ldexp(1.0, -exponent)) if abs(exponent) > _SAFE_EXPONENT else 1.0
 
 

@@ -8,7 +8,7 @@ from scipy import sparse
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_array, validate_data
 
-from corral._blocks import tidy_rows
+from corral._blocks import find_size, tidy_rows
 from corral._sklearn_compat import _check_sample_weight
 
 # Float input keeps its precision; anything else becomes float64.
@@ -16,6 +16,14 @@ _FLOATS = (np.float64, np.float32)
 
 # Sums of numbers times this are no larger than numbers can be.
 _SMALL = 2.0**-64
+
+# Values may be as large as this part of the largest number of their precision, so that
+# their differences are numbers, too.
+_USABLE_PART = 2.0**-1
+
+# Squares of numbers up to this size, and of one over it, are numbers, and so are sums
+# of many.
+_LARGEST_SQUARED = 2.0**500
 
 
 class Features(NamedTuple):
@@ -61,14 +69,17 @@ def read_features(estimator, X, *, reset: bool) -> Features:
         validate_data(estimator, X, reset=reset, skip_check_array=True)
         return _read_frame(estimator, frame)
     if estimator.categorical_features is None:
-        numbers = validate_data(
-            estimator,
-            X,
-            reset=reset,
-            accept_sparse="csr",
-            dtype=_FLOATS,
-            ensure_all_finite=_finite_rule(estimator, X),
-        )
+        # A sum of huge numbers, by which scikit-learn looks for infinite ones, may be
+        # none.
+        with np.errstate(over="ignore", invalid="ignore"):
+            numbers = validate_data(
+                estimator,
+                X,
+                reset=reset,
+                accept_sparse="csr",
+                dtype=_FLOATS,
+                ensure_all_finite=_finite_rule(estimator, X),
+            )
         return _part_missing(numbers, [], numbers.shape[0])
     return _read_array(estimator, X, reset=reset)
 
@@ -83,6 +94,7 @@ def _finite_rule(estimator, X) -> bool | str:
 
 def _part_missing(numbers, categories: list, n_samples: int) -> Features:
     """Return the features with missing numbers filled in and marked."""
+    check_sizes(numbers)
     if sparse.issparse(numbers):
         return Features(numbers, categories, n_samples)
     # The sum tells whether to look at all; it may overflow where nothing is missing.
@@ -144,22 +156,96 @@ def read_rows(estimator, X, *, reset: bool, accept_sparse: bool = True):
             list(frame.iter_columns()), "Turn them into numbers, or drop them."
         )
         _check_any_row(estimator, frame)
-        return check_array(
-            _stack(list(frame.iter_columns()), frame),
-            dtype=_FLOATS,
-            order="C",
-            input_name="X",
-            estimator=estimator,
+        rows = _check_numbers(
+            _stack(list(frame.iter_columns()), frame), estimator, order="C"
         )
-    rows = validate_data(
-        estimator,
-        X,
-        reset=reset,
-        accept_sparse="csr" if accept_sparse else False,
-        dtype=_FLOATS,
-        order="C",
-    )
+    else:
+        # See read_features.
+        with np.errstate(over="ignore", invalid="ignore"):
+            rows = validate_data(
+                estimator,
+                X,
+                reset=reset,
+                accept_sparse="csr" if accept_sparse else False,
+                dtype=_FLOATS,
+                order="C",
+            )
+    check_sizes(rows)
     return tidy_rows(rows)
+
+
+def _check_numbers(values, estimator, **rules) -> np.ndarray:
+    """Return numbers as an array of float32 or float64, as the rules say."""
+    # See read_features.
+    with np.errstate(over="ignore", invalid="ignore"):
+        return check_array(
+            values, dtype=_FLOATS, input_name="X", estimator=estimator, **rules
+        )
+
+
+def check_sizes(numbers) -> None:
+    """Refuse numbers whose differences are too large to be numbers.
+
+    Parameters
+    ----------
+    numbers : ndarray or CSR of shape (n_samples, n_features), float32 or float64
+        NaN means that a cell is missing.
+    """
+    values = numbers.data if sparse.issparse(numbers) else numbers
+    limit = _USABLE_PART * float(np.finfo(values.dtype).max)
+    if find_size(values) <= limit:
+        return
+    is_huge = np.abs(numbers) > limit
+    row, column = (int(places[0]) for places in is_huge.nonzero())
+    advice = "Divide the columns by their largest size, or leave such rows out."
+    if values.dtype == np.float32:
+        advice = f"Give X as float64. {advice}"
+    raise ValueError(
+        f"X holds {numbers[row, column]:g} in row {row} and numeric column {column}, "
+        f"too large for {values.dtype} to compute with: values should be at most "
+        f"{limit:.3g} in size. {advice}"
+    )
+
+
+def check_squares(largest: float, what: str, *, is_fit: bool = True) -> None:
+    """Refuse rows whose distances are too large or too small to be squared.
+
+    Parameters
+    ----------
+    largest : float
+        The largest size of what is squared.
+    what : str
+        What it is the largest of, in words.
+    is_fit : bool, default=True
+        Whether it is the largest of all rows, which must not be too small either.
+    """
+    low, high = 1 / _LARGEST_SQUARED, _LARGEST_SQUARED
+    if largest <= high and (largest >= low or largest == 0 or not is_fit):
+        return
+    raise ValueError(
+        f"The largest {what} is about {largest:.3g}, which cannot be squared: it "
+        f"should be from {low:.3g} to {high:.3g}. Divide the columns of X by their "
+        "largest size, or leave out rows that are far beyond all others."
+    )
+
+
+def check_scores(scores: np.ndarray, name: str) -> None:
+    """Refuse scores that are no numbers.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n_samples,) or (n_samples, n_clusters)
+    name : str
+        Of the method that gave them.
+    """
+    wrong = np.argwhere(~np.isfinite(scores))[:, 0]
+    if len(wrong):
+        n_rows = len(np.unique(wrong))
+        raise ValueError(
+            f"{name} gives {n_rows} rows a score that is not a number, the first is "
+            f"row {wrong[0]}. Values are too large or too small to be squared: divide "
+            "the columns of X by their largest size, and look at such rows."
+        )
 
 
 def _check_numeric(columns: list, advice: str) -> None:
@@ -197,12 +283,8 @@ def _read_frame(estimator, frame: nw.DataFrame) -> Features:
     if not numbers:
         return Features(None, categories, len(frame))
     values = _stack(numbers, None if categories else frame)
-    checked = check_array(
-        values,
-        dtype=_FLOATS,
-        input_name="X",
-        estimator=estimator,
-        ensure_all_finite=_finite_rule(estimator, values),
+    checked = _check_numbers(
+        values, estimator, ensure_all_finite=_finite_rule(estimator, values)
     )
     return _part_missing(checked, categories, len(frame))
 
@@ -233,11 +315,9 @@ def _read_array(estimator, X, *, reset: bool) -> Features:
     categories = list(X[:, is_category].T)
     numbers = None
     if not is_category.all():
-        numbers = check_array(
+        numbers = _check_numbers(
             X[:, ~is_category],
-            dtype=_FLOATS,
-            input_name="X",
-            estimator=estimator,
+            estimator,
             ensure_all_finite=_finite_rule(estimator, X),
         )
     if numbers is None:

@@ -216,7 +216,9 @@ def angle_variances(
     products *= products
     variance = np.einsum("ijk,ijk->i", weights, products) / total
     unit /= length
-    with np.errstate(over="ignore", divide="ignore"):
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         scaled = np.minimum(variance / unit**2 / unit**2, _LARGEST)
+    # However near the neighbours are, no variance is none.
+    scaled[variance == 0] = 0.0
     abof[usable] = scaled[usable]
     return abof

@@ -17,6 +17,10 @@ from corral.detectors._base import Detector
 _UNSEEN_FACTOR = 2 * np.log(2)
 
 
+# Differences of numbers up to this size are numbers.
+_HUGE = 2.0**1000
+
+
 class Holoentropy(Detector):
     r"""Rows of categories with values that are rare where few values prevail.
 
@@ -256,8 +260,12 @@ class Bins(NamedTuple):
     def place(self, column: np.ndarray) -> np.ndarray:
         """Return the bin of each value; those out of range get numbers of their own."""
         values = self._read_numbers(column)
-        places = np.floor((values - self.low) / self.width)
-        last = round((self.high - self.low) / self.width) - 1
+        unit = _choose_unit(self.low, self.high)
+        # What is out of range may be infinitely many bins away.
+        with np.errstate(over="ignore"):
+            places = (unit * values - unit * self.low) / (unit * self.width)
+        places = np.floor(places)
+        last = round((unit * self.high - unit * self.low) / (unit * self.width)) - 1
         # The upper end belongs to the last bin, and rounding must not say otherwise.
         places = np.where(values <= self.high, np.minimum(places, last), places)
         return np.where(values > self.high, np.maximum(places, last + 1), places)
@@ -282,7 +290,13 @@ def find_bins(column: np.ndarray, n_bins: int | None) -> Bins | None:
     if np.abs(values).max() < limit and np.array_equal(values, np.rint(values)):
         return None
     low, high = float(values.min()), float(values.max())
-    return Bins(low, high, (high - low) / n_bins)
+    unit = _choose_unit(low, high)
+    return Bins(low, high, (unit * high - unit * low) / n_bins / unit)
+
+
+def _choose_unit(low: float, high: float) -> float:
+    """Return a power of two in which differences of huge numbers are numbers."""
+    return 2.0**-4 if max(high, -low) > _HUGE else 1.0
 
 
 def find_distinct(column: np.ndarray) -> Distinct:

@@ -9,10 +9,11 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from corral._blocks import cut_rows
+from corral._blocks import cut_rows, find_size
 from corral._sklearn_compat import Interval
 from corral._threads import use_threads
 from corral._tiles import row_norms
+from corral._validation import check_squares
 from corral.detectors._base import Detector
 from corral.detectors._principal import as_float64, multiply_rows, row_lengths
 
@@ -260,6 +261,7 @@ class TONMF(Detector):
                 f"{smallest}, and all should be 0 or more. Use counts, tf-idf weights "
                 "or features scaled to begin at 0."
             )
+        check_squares(find_size(values), "value of X", is_fit=reset)
         return X
 
     def _warn_of_stop(self, history: list[float]) -> None:

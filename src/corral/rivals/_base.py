@@ -10,11 +10,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from corral._decision import DecisionMixin
 from corral._outliers import costliest, find_offset
+from corral._saving import SaveMixin
 from corral._sklearn_compat import Interval
-from corral._validation import read_rows
+from corral._validation import check_scores, read_rows
 
 
-class JointClusterer(DecisionMixin, ClusterMixin, BaseEstimator):
+class JointClusterer(SaveMixin, DecisionMixin, ClusterMixin, BaseEstimator):
     """Base of the methods that find clusters and set rows aside by their cost.
 
     A method gives ``fit``, which ends in ``_set_outcome``, and ``_costs``, which
@@ -70,6 +71,7 @@ class JointClusterer(DecisionMixin, ClusterMixin, BaseEstimator):
 
     def _set_outcome(self, costs: np.ndarray, n_outliers: int) -> None:
         """Set the labels, scores and threshold from the costs of all rows."""
+        check_scores(costs, type(self).__name__)
         self.nearest_labels_ = costs.argmin(axis=1).astype(np.int32)
         self.outlier_scores_ = costs.min(axis=1)
         outliers = costliest(self.outlier_scores_, n_outliers)
@@ -80,7 +82,9 @@ class JointClusterer(DecisionMixin, ClusterMixin, BaseEstimator):
 
     def _read_costs(self, X) -> np.ndarray:
         check_is_fitted(self)
-        return self._costs(self._read(X, reset=False))
+        costs = self._costs(self._read(X, reset=False))
+        check_scores(costs, type(self).__name__)
+        return costs
 
     def _read(self, X, *, reset: bool):
         return read_rows(self, X, reset=reset, accept_sparse=self._accepts_sparse)

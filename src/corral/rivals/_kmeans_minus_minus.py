@@ -20,7 +20,7 @@ from corral._row_blocks import RowBlocks, is_source
 from corral._sklearn_compat import Interval, StrOptions, _fit_context
 from corral._threads import Threads, use_threads
 from corral._tiles import RowSpace
-from corral._validation import count_outliers, read_sample_weight
+from corral._validation import check_scores, count_outliers, read_sample_weight
 from corral.rivals._base import JointClusterer
 from corral.rivals._block_runs import BlockRuns, Place, survey
 from corral.rivals._descent import (
@@ -445,7 +445,9 @@ class KMeansMinusMinus(
             points = Points(X, self._space, self.n_clusters, threads)
             found = points.assign(points.pack(self._centers))
             costs = points.costs(slice(None), found.labels, found.centers)
-        return found.labels, recover_costs(self._space, costs)
+        costs = recover_costs(self._space, costs)
+        check_scores(costs, type(self).__name__)
+        return found.labels, costs
 
     def _warn(self, best: "_Best") -> None:
         if not best.converged:

@@ -9,11 +9,13 @@ import numpy as np
 from scipy import sparse
 
 from corral._assign import rounding_bound
+from corral._blocks import find_size
 from corral._centers import weigh_rows
 from corral._grid import Grid
 from corral._outliers import costliest
 from corral._threads import Threads
 from corral._tiles import RowSpace, multiply_rows
+from corral._validation import check_squares
 
 # A block should be so large that the Python calls per block do not count. One sweep
 # with 3 centres on 2 threads takes over 494,021 x 38 rows 10 ms in blocks of 8,192 rows
@@ -104,9 +106,14 @@ def choose_space(metric: str, some, ends: np.ndarray) -> RowSpace:
     ends : ndarray of shape (2, n_features)
         Of all rows.
     """
-    if metric == "cosine" or sparse.issparse(some):
-        return RowSpace.fit(metric, some, float(np.abs(ends).max(initial=0)))
-    return RowSpace.fit(metric, np.concatenate([some, ends]))
+    if metric == "cosine":
+        return RowSpace.fit(metric, some)
+    if sparse.issparse(some):
+        space = RowSpace.fit(metric, some, find_size(ends))
+    else:
+        space = RowSpace.fit(metric, np.concatenate([some, ends]))
+    check_squares(1 / space.scale, "distance of a value of X from the middle")
+    return space
 
 
 def choose_grid(
