@@ -15,6 +15,7 @@ def test_public_names():
         "Selection",
         "__version__",
         "all_methods",
+        "load",
         "metrics",
         "select",
     }

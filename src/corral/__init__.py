@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from corral._registry import all_methods as all_methods
     from corral._select import select as select
     from corral._selection import Selection as Selection
+    from corral.persist import load as load
 
 __version__ = "0.1.0"
 
@@ -19,6 +20,7 @@ __all__ = [
     "Selection",
     "__version__",
     "all_methods",
+    "load",
     "metrics",
     "select",
 ]
@@ -29,6 +31,7 @@ _HOMES = {
     "CORDetector": "corral._detector",
     "Selection": "corral._selection",
     "all_methods": "corral._registry",
+    "load": "corral.persist",
     "select": "corral._select",
 }
 

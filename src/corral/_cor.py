@@ -55,6 +55,7 @@ from corral._row_blocks import (
     cut_sizes,
     is_source,
 )
+from corral._saving import SaveMixin
 from corral._search import Limits
 from corral._selection import Selection
 from corral._sklearn_compat import Interval, StrOptions, _fit_context
@@ -118,6 +119,7 @@ _DIVERGENCES: dict[str, type[CodeLength] | type[BernoulliKL]] = {
 
 
 class COR(
+    SaveMixin,
     NotebookMixin,
     CallbackMixin,
     PartitionMixin,

@@ -9,10 +9,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from corral._cor import COR
 from corral._decision import DecisionMixin
+from corral._saving import SaveMixin
 from corral._sklearn_compat import HasMethods, _fit_context
 
 
-class CORDetector(DecisionMixin, OutlierMixin, BaseEstimator):
+class CORDetector(SaveMixin, DecisionMixin, OutlierMixin, BaseEstimator):
     """COR with the answers of scikit-learn's outlier detectors.
 
     Labels are +1 for rows that belong to a cluster and -1 for outliers, and scores are

@@ -110,15 +110,13 @@ def test_what_is_no_model_is_one_sentence(data, tmp_path, name, content, message
 
 
 def test_a_bare_estimator_is_refused(data, tmp_path):
-    from sklearn.cluster import KMeans
-
-    from corral import persist
+    from corral import COR
 
     path = tmp_path / "model.skops"
-    persist.save(KMeans(2, random_state=0).fit([[0.0], [1.0]]), path)
+    COR(2, random_state=0).fit([[0.0], [1.0]]).save(path)
     result = run_corral("predict", path, data)
     assert result.exit_code == 2
-    assert "holds a KMeans, which knows nothing of files" in only_line(result.stderr)
+    assert "holds a COR, which knows nothing of files" in only_line(result.stderr)
 
 
 def test_a_method_without_answers_for_new_rows_says_so(data, tmp_path):

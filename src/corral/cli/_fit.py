@@ -1,5 +1,6 @@
 """``corral fit``: clusters and outliers of a file."""
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,17 +12,14 @@ from corral.cli._config import config_option
 from corral.cli._files import (
     check_checkpoint,
     check_extras,
-    check_outputs,
-    keep_labels,
-    named,
     print_result,
-    write_text,
 )
 from corral.cli._methods import MethodName
 from corral.cli._options import (
     INPUT,
     OUTPUT,
     error_option,
+    force_option,
     json_option,
     labels_option,
     memory_option,
@@ -32,6 +30,7 @@ from corral.cli._options import (
     table_options,
     table_settings,
 )
+from corral.cli._outputs import Outputs, save_model
 from corral.cli._text import fact
 
 
@@ -67,6 +66,7 @@ Examples:
 @click.option(
     "--model", type=OUTPUT, help="File for the model, which predicts and explains."
 )
+@force_option
 @memory_option
 @click.option(
     "--checkpoint-dir",
@@ -94,6 +94,7 @@ def fit(
     raw_text: bool,
     report: Path | None,
     model: Path | None,
+    force: bool,
     memory_limit: str | None,
     checkpoint_dir: Path | None,
     on_error: str,
@@ -122,8 +123,8 @@ def fit(
     probability that a row is set aside if the partitions are drawn again, and
     label_confidence that its nearest cluster stays the nearest.
     """
-    outputs = {"labels": labels, "report": report, "model": model}
-    check_outputs({f"--{name}": path for name, path in outputs.items()}, [data])
+    paths = {"--labels": labels, "--report": report, "--model": model}
+    outputs = Outputs(paths, [data], force=force)
     check_checkpoint(checkpoint_dir)
     check_extras(report=report is not None, model=model is not None)
     settings = method_settings(ctx, options)
@@ -150,22 +151,20 @@ def fit(
             page = _make_page(fitted, data, command_line(ctx), bar) if report else ""
             # All is known before the first file is written.
             blocks = fitted.blocks()
-            held = keep_labels(blocks, labels, as_json=as_json, raw_text=raw_text)
+            held = outputs.keep_labels(blocks, as_json=as_json, raw_text=raw_text)
             bar.stage("writing")
             if model is not None:
-                from corral import persist
-
-                with named(model):
-                    persist.save(fitted.model, model)
+                outputs.write("--model", partial(save_model, fitted.model))
             if report is not None:
-                write_text(report, page)
+                outputs.write_text("--report", page)
 
     head = {"method": method, "seed": options["seed"]}
     if dry_run:
         print_rehearsal(head | rehearsal, as_json=as_json)
         return
-    files = {name: str(path) for name, path in outputs.items() if path}
-    print_result({**head, **fitted.facts, "files": files}, held, fit_words, as_json)
+    facts = {**head, **fitted.facts, "files": outputs.files}
+    print_result(facts, held, fit_words, as_json)
+    outputs.check_names()
 
 
 def _make_page(fitted: Any, data: str, command: str, bar: Bar) -> str:

@@ -150,9 +150,9 @@ def load_model(path: Path) -> Any:
     -------
     model : TableModel
     """
-    from corral import persist
+    from corral import load
 
-    model = persist.load(path)
+    model = load(path)
     if not isinstance(model, TableModel):
         raise ValueError(
             f"'{path}' holds a {type(model).__name__}, which knows nothing of files "

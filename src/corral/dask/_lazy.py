@@ -1,5 +1,6 @@
 """What the estimators on a cluster share: rows as tasks, and answers that stay lazy."""
 
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -55,6 +56,16 @@ class LazyMixin:
         model = self._without_answers()
         model.__dict__.update(found)
         return model
+
+    def save(self, path: str | Path) -> None:
+        """Write what :meth:`to_local` gives to a file, for :func:`corral.load`.
+
+        Parameters
+        ----------
+        path : str or Path
+            By custom it ends in ``.skops``. What was there is replaced at the end only.
+        """
+        self.to_local().save(path)
 
     def _ask(self, method: str, X, nothing: np.ndarray) -> Any:
         """Have each block answered when it is asked for.

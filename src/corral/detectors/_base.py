@@ -10,11 +10,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from corral._decision import DecisionMixin
 from corral._outliers import costliest, find_offset
+from corral._saving import SaveMixin
 from corral._sklearn_compat import Interval, _fit_context
-from corral._validation import count_outliers, read_rows
+from corral._threads import hold_blas
+from corral._validation import check_scores, count_outliers, read_rows
 
 
-class Detector(DecisionMixin, OutlierMixin, BaseEstimator):
+class Detector(SaveMixin, DecisionMixin, OutlierMixin, BaseEstimator):
     """Base of the detectors.
 
     A detector gives two methods: ``_fit`` learns from rows and returns their scores,
@@ -63,8 +65,9 @@ class Detector(DecisionMixin, OutlierMixin, BaseEstimator):
             self.n_outliers, self.contamination, X.shape[0], n_clusters=0
         )
         self.__dict__.pop("offset_", None)
-        scores = self._fit(X)
-        _check_finite(scores, type(self).__name__)
+        with hold_blas():
+            scores = self._fit(X)
+        check_scores(scores, type(self).__name__)
         outliers = costliest(scores, n_outliers)
         self.outlier_scores_ = scores
         self.n_outliers_ = n_outliers
@@ -102,7 +105,10 @@ class Detector(DecisionMixin, OutlierMixin, BaseEstimator):
             Minus the outlier score; a row of the fit has its ``outlier_scores_``.
         """
         check_is_fitted(self)
-        return -self._score(self._read(X, reset=False))
+        with hold_blas():
+            scores = self._score(self._read(X, reset=False))
+        check_scores(scores, type(self).__name__)
+        return -scores
 
     def _read(self, X, *, reset: bool):
         return read_rows(self, X, reset=reset, accept_sparse=self._accepts_sparse)
@@ -114,13 +120,3 @@ class Detector(DecisionMixin, OutlierMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = self._accepts_sparse
         return tags
-
-
-def _check_finite(scores: np.ndarray, name: str) -> None:
-    wrong = np.flatnonzero(~np.isfinite(scores))
-    if len(wrong):
-        raise ValueError(
-            f"{name} gives {len(wrong)} rows a score that is not a number, the first "
-            f"is row {wrong[0]}. Values are too large or too small to be squared: "
-            "divide the columns of X by their largest size, and look at such rows."
-        )

@@ -118,16 +118,22 @@ class Neighbors:
         self._is_sparse = sparse.issparse(X)
         self.scale = 1.0 if metric == "cosine" else choose_scale(measure_size(X))
         self._distinct = self._place(X[self.book.firsts])
+        self._set_search()
+
+    def _set_search(self) -> None:
+        """Set what finds rows, which follows from the points and is not saved."""
         # No row needs more of its equals than there are places, beside itself.
-        self._members = _Members(self.book.inverse, n_neighbors + 1)
-        is_brute = self._is_sparse or X.shape[1] > _TREE_COLUMNS
+        self._members = _Members(self.book.inverse, self.n_neighbors + 1)
+        # For "cosine", points have one column more than rows.
+        n_features = self._distinct.shape[1] - (self._metric == "cosine")
+        is_brute = self._is_sparse or n_features > _TREE_COLUMNS
         # Brute force computes squared distances as |x|^2 + |y|^2 - 2 x.y.
-        self._by_products = is_brute and metric != "manhattan"
+        self._by_products = is_brute and self._metric != "manhattan"
         # It loses digits to what all rows have in common. Medians, as one far row must
         # not move the origin away from the others.
         self._center = find_medians(self._distinct) if self._by_products else None
         self._search = NearestNeighbors(
-            metric="manhattan" if metric == "manhattan" else "euclidean",
+            metric="manhattan" if self._metric == "manhattan" else "euclidean",
             algorithm="brute" if is_brute else "kd_tree",
         ).fit(self._shift(self._distinct))
 

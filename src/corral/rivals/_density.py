@@ -10,10 +10,13 @@ from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.neighbors import VALID_METRICS, NearestNeighbors
 from sklearn.utils.validation import check_is_fitted
 
+from corral._blocks import find_size
 from corral._decision import DecisionMixin
 from corral._row_book import RowBook
+from corral._saving import SaveMixin
 from corral._sklearn_compat import Interval, StrOptions, _fit_context
-from corral._validation import read_rows
+from corral._threads import hold_blas
+from corral._validation import check_scores, check_squares, read_rows
 
 # Distances between rows; matrices of distances are not rows, and the others need
 # parameters that there is no place for.
@@ -30,14 +33,17 @@ _METRICS = set().union(*VALID_METRICS.values()) - {
 _DBSCAN_METRICS = _METRICS - {"infinity", "p", "sokalmichener"}
 
 
-class _DensityClusterer(ClusterMixin, BaseEstimator):
+class _DensityClusterer(SaveMixin, ClusterMixin, BaseEstimator):
     """What both methods share: they learn how many clusters and outliers there are."""
 
     # Whether rows may be sparse.
     _accepts_sparse = True
 
     def _read(self, X, *, reset: bool):
-        return read_rows(self, X, reset=reset, accept_sparse=self._accepts_sparse)
+        X = read_rows(self, X, reset=reset, accept_sparse=self._accepts_sparse)
+        size = find_size(X.data if sparse.issparse(X) else X)
+        check_squares(size, "value of X", is_fit=reset)
+        return X
 
     def _set_labels(self, labels: np.ndarray, nearest: np.ndarray) -> None:
         """Set the labels of the fit, and the numbers that follow from them."""
@@ -193,17 +199,15 @@ class DBSCAN(DecisionMixin, _DensityClusterer):
             min_samples=self.min_samples,
             metric=self.metric,
             n_jobs=self.n_jobs,
-        ).fit(X, sample_weight=sample_weight)
+        )
+        with hold_blas():
+            model.fit(X, sample_weight=sample_weight)
         labels = model.labels_
         self.core_sample_indices_ = model.core_sample_indices_
         self.components_ = model.components_
         self.offset_ = -float(self.eps)
         self._core_labels = labels[model.core_sample_indices_]
-        self._neighbors = None
-        if len(self._core_labels):
-            self._neighbors = NearestNeighbors(
-                n_neighbors=1, metric=self.metric, n_jobs=self.n_jobs
-            ).fit(self.components_)
+        self._set_search()
         self._rows = RowBook(X)
         distances, nearest = self._find_core(X)
         self.outlier_scores_ = self._agree(distances, labels)
@@ -241,6 +245,14 @@ class DBSCAN(DecisionMixin, _DensityClusterer):
         """
         return -self._answer(X)[0]
 
+    def _set_search(self) -> None:
+        """Set what finds the nearest core row, which follows from the core rows and is not saved."""
+        self._neighbors = None
+        if len(self._core_labels):
+            self._neighbors = NearestNeighbors(
+                n_neighbors=1, metric=self.metric, n_jobs=self.n_jobs
+            ).fit(self.components_)
+
     def _answer(self, X) -> tuple[np.ndarray, np.ndarray]:
         """Return the score and the label of each row."""
         check_is_fitted(self)
@@ -254,15 +266,19 @@ class DBSCAN(DecisionMixin, _DensityClusterer):
 
     def _find_core(self, X) -> tuple[np.ndarray, np.ndarray]:
         """Return the distance to the nearest core row, and the cluster of that row."""
+        # Anything beyond eps would do; infinity is no score that can be ranked.
+        far = -2 * self.offset_
         if self._neighbors is None:
-            # Anything beyond eps would do; infinity is no score that can be ranked.
-            far = np.full(X.shape[0], -2 * self.offset_)
-            return far, np.full(X.shape[0], -1)
+            return np.full(X.shape[0], far), np.full(X.shape[0], -1)
         if sparse.issparse(X) and not sparse.issparse(self.components_):
             # Trees of dense rows take no sparse ones.
             X = X.toarray()
-        distances, places = self._neighbors.kneighbors(X)
-        return distances[:, 0].astype(np.float64), self._core_labels[places[:, 0]]
+        with hold_blas():
+            distances, places = self._neighbors.kneighbors(X)
+        distances = distances[:, 0].astype(np.float64)
+        # Some metrics cannot compare all rows: a constant row has no correlation.
+        distances[np.isnan(distances)] = far
+        return distances, self._core_labels[places[:, 0]]
 
     def _agree(self, distances: np.ndarray, labels: np.ndarray) -> np.ndarray:
         """Return the distances on the side of ``eps`` that the labels say.
@@ -276,6 +292,7 @@ class DBSCAN(DecisionMixin, _DensityClusterer):
             np.minimum(distances, eps),
         )
         scores[self.core_sample_indices_] = 0
+        check_scores(scores, type(self).__name__)
         return scores
 
 
@@ -448,7 +465,9 @@ class HDBSCAN(_DensityClusterer):
         """
         X = self._read(X, reset=True)
         # Whatever its value, copy has to be given, or scikit-learn 1.8 and 1.9 warn.
-        model = sklearn.cluster.HDBSCAN(**self.get_params(), copy=True).fit(X)
+        model = sklearn.cluster.HDBSCAN(**self.get_params(), copy=True)
+        with hold_blas():
+            model.fit(X)
         labels = model.labels_
         below_one = np.nextafter(1.0, 0.0)
         scores = np.minimum(1 - model.probabilities_, below_one)
@@ -475,6 +494,7 @@ class HDBSCAN(_DensityClusterer):
             search = NearestNeighbors(
                 n_neighbors=1, metric=self.metric, n_jobs=self.n_jobs
             ).fit(X[clustered])
-            places = search.kneighbors(X[outliers], return_distance=False)[:, 0]
+            with hold_blas():
+                places = search.kneighbors(X[outliers], return_distance=False)[:, 0]
             nearest[outliers] = labels[clustered[places]]
         return nearest

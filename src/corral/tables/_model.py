@@ -9,6 +9,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from corral._profiles import Profile, profile_clusters, tell_apart
+from corral._saving import SaveMixin
 from corral.tables._arrow import need_arrow
 from corral.tables._encoder import TableEncoder
 from corral.tables._pieces import count_piece_rows, is_source, peek
@@ -17,7 +18,7 @@ from corral.tables._pieces import count_piece_rows, is_source, peek
 _PASSED_ON = ("nearest_labels_", "outlier_confidence_", "label_confidence_")
 
 
-class TableModel(BaseEstimator):
+class TableModel(SaveMixin, BaseEstimator):
     """A method that takes tables.
 
     Parameters
@@ -61,7 +62,7 @@ class TableModel(BaseEstimator):
     See Also
     --------
     TableEncoder : What happens to the columns.
-    corral.persist.save : Write a fitted model to a file.
+    corral.load : Read a model that ``save`` wrote.
 
     Examples
     --------

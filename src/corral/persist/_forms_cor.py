@@ -1,0 +1,249 @@
+"""What COR and its parts look like in a file.
+
+Sizes: n rows of the fit, f features, v numeric features, k clusters, p partitions,
+l labels of all partitions, s slots of all partitions, r K-means runs, c cells.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from corral.persist._kinds import (
+    Array,
+    Count,
+    Flag,
+    Form,
+    Kind,
+    Mapping,
+    Maybe,
+    Number,
+    OrNone,
+    Series,
+    Text,
+    flags,
+    floats,
+    integers,
+    part,
+    text,
+)
+
+INFINITE = Number(is_finite=False)
+NAMES = Maybe(Array(("f",), "U"))
+
+_SPACE = "corral._tiles.RowSpace"
+_LAYOUT = "corral._assign.Layout"
+_RUNS = "corral._kmeans_runs.KMeansRuns"
+_RULER = "corral._position.Ruler"
+_CLUSTERER = "corral._partitions.FittedClusterer"
+_COLUMNS = "corral._partitions.LabelColumns"
+_PROFILE = "corral._profiles.Profile"
+PARTITIONER = "corral._partitions.Partitioner"
+COR = "corral._cor.COR"
+
+CLUSTERERS = (
+    "sklearn.cluster._kmeans.KMeans",
+    "sklearn.cluster._kmeans.MiniBatchKMeans",
+)
+
+SPACE = part(_SPACE, f="f")
+PROFILE = part(_PROFILE, k="k", v="v")
+
+
+def outcome(first_label: int = 0) -> dict[str, Kind]:
+    """Return what all methods with clusters know of the rows of the fit."""
+    return {
+        "labels_": integers("n", low=-1, high="k"),
+        "nearest_labels_": integers("n", low=first_label, high="k"),
+        "outlier_scores_": floats("n", is_finite=False),
+        "n_outliers_": Count(),
+        "offset_": INFINITE,
+        "n_features_in_": Count("f", low=1),
+        "feature_names_in_": NAMES,
+    }
+
+
+def name_features(model: Any) -> None:
+    """Give an estimator the names of its features as scikit-learn has them."""
+    if hasattr(model, "feature_names_in_"):
+        model.feature_names_in_ = model.feature_names_in_.astype(object)
+
+
+def _set_dtype(space: Any) -> None:
+    vars(space)["dtype"] = np.dtype(space.dtype)
+
+
+def _pack_space(found: dict) -> dict:
+    return {**found, "dtype": found["dtype"].name}
+
+
+def _same_clusters(partitioner: Any) -> bool:
+    """Return whether the ruler's runs have as many clusters as they have as runs."""
+    ruler, runs = partitioner.ruler, partitioner.runs
+    if ruler is None or runs is None:
+        return ruler is None
+    return np.array_equal(runs.n_labels[ruler.runs], ruler.layout.n_clusters)
+
+
+def has_numbers(model: Any) -> bool:
+    """Return whether partitions see as many columns as there are numeric ones."""
+    from corral._validation import find_categories
+
+    partitioner = model._partitioner
+    n_columns = {len(each.centers[0]) for each in (partitioner.runs,) if each}
+    n_columns |= {
+        each.estimator.n_features_in_
+        for each in partitioner.clusterers
+        if each.features is None
+    }
+    if model._is_precomputed:
+        return not n_columns
+    names = getattr(model, "feature_names_in_", None)
+    names = None if names is None else names.tolist()
+    is_category = find_categories(
+        model.categorical_features, model.n_features_in_, names
+    )
+    n_given = len(partitioner.columns.known) - len(partitioner.clusterers)
+    n_numbers = model.n_features_in_ - int(is_category.sum())
+    return n_columns <= {n_numbers} and n_given >= is_category.sum()
+
+
+COR_FORMS = {
+    _SPACE: Form(
+        {
+            "metric": text("euclidean", "cosine"),
+            "shift": OrNone(floats("f")),
+            "scale": Number(low=5e-324),
+            "dtype": text("float32", "float64"),
+        },
+        pack=_pack_space,
+        rebuild=_set_dtype,
+    ),
+    _LAYOUT: Form(
+        {"n_clusters": integers("r", low=1, high=2**31, is_sorted=True, total="c")},
+        pack=lambda found: {"n_clusters": found["n_clusters"]},
+        rebuild=lambda layout: layout.__init__(layout.n_clusters.astype(np.intp)),
+    ),
+    _RUNS: Form(
+        {
+            "centers": floats("c", "f"),
+            "half_norms": floats("c", is_finite=False),
+            "space": SPACE,
+            "layout": part(_LAYOUT, r="r", c="c"),
+            "features": OrNone(flags("r", "f")),
+        },
+        rules={
+            "centres and points differ in their type": lambda runs: (
+                runs.centers.dtype == runs.space.dtype
+            )
+        },
+    ),
+    _RULER: Form(
+        {
+            "runs": integers("m", low=0, high="r"),
+            "centers": floats("c", "f"),
+            "layout": part(_LAYOUT, r="m", c="c"),
+            "scales": floats("m", low=0),
+            "typical": Number(low=0),
+        },
+        rules={
+            "its centres are not in double precision": lambda ruler: (
+                ruler.centers.dtype == np.float64
+            )
+        },
+    ),
+    _COLUMNS: Form({"known": Series(Array(("any",), "iufU"), has_own_sizes=True)}),
+    _CLUSTERER: Form(
+        {
+            "features": OrNone(integers("g", low=0, high="v")),
+            "estimator": part(*CLUSTERERS, f="g"),
+        }
+    ),
+    PARTITIONER: Form(
+        {
+            "runs": OrNone(part(_RUNS, r="r", f="v")),
+            "columns": part(_COLUMNS),
+            "clusterers": Series(part(_CLUSTERER, v="v")),
+            "ruler": OrNone(part(_RULER, r="r", f="v")),
+        },
+        rules={
+            "it has no partitions": lambda it: len(it.book.n_labels) > 0,
+            "its ruler measures other runs": _same_clusters,
+        },
+        measures={
+            "p": lambda it: len(it.book.n_labels),
+            "l": lambda it: int(it.book.n_labels.sum()),
+            "s": lambda it: it.book.n_slots,
+        },
+    ),
+    _PROFILE: Form(
+        {
+            "centers": floats("k", "v"),
+            "spreads": floats("k", "v", low=0),
+            "sizes": floats("k", low=0),
+        }
+    ),
+    "corral._selection.Selection": Form(
+        {
+            "n_clusters_": Count(),
+            "n_outliers_": Count(),
+            "runner_up": OrNone(Series(Count(), form=tuple)),
+            "reason": Text(),
+            "columns": Mapping(Array(("t",), "iufb", is_finite=False, is_known=False)),
+            "gap_numbers": integers("g"),
+            "gap_widths": floats("g", is_finite=False),
+            "gap_threshold": INFINITE,
+            "n_searched": Count(),
+        }
+    ),
+    "corral._storage.Storage": Form(
+        {
+            "n_blocks": Count(),
+            "states": text("memory", "disk", "workers"),
+            "codes": text("merged", "hash ranges"),
+            "skipped": Series(Text()),
+        }
+    ),
+    COR: Form(
+        {
+            "_is_precomputed": Flag(),
+            "_partitioner": part(PARTITIONER, p="p", l="l", s="s"),
+            "_label_costs": floats("s", "k"),
+            "_rarity": floats("s"),
+            "_centers": floats("k", "s"),
+            "partition_centers_": floats("k", "l"),
+            "n_labels_": integers("p"),
+            "n_partitions_": Count("p"),
+            "n_clusters_": Count("k"),
+            "n_codes_": Count(),
+            "n_iter_": Count(),
+            "objective_": INFINITE,
+            "objective_history_": floats("i", is_finite=False),
+            **outcome(),
+            "outlier_confidence_": Maybe(floats("n")),
+            "label_confidence_": Maybe(floats("n")),
+            "cluster_stability_": Maybe(floats("k", is_known=False, is_finite=False)),
+            "_profile": Maybe(OrNone(PROFILE)),
+            "cluster_centers_": Maybe(floats("k", "v")),
+            "cluster_spreads_": Maybe(floats("k", "v")),
+            "selection_": OrNone(part("corral._selection.Selection")),
+            "storage_": part("corral._storage.Storage"),
+        },
+        rules={"its columns are not those of its partitions": has_numbers},
+        rebuild=name_features,
+    ),
+    "corral._detector.CORDetector": Form(
+        {
+            "estimator_": part(COR, "sklearn.frozen._frozen.FrozenEstimator"),
+            "n_features_in_": Count("f"),
+            "offset_": INFINITE,
+            "feature_names_in_": NAMES,
+        },
+        rules={
+            "it has other columns than its estimator": lambda model: (
+                getattr(model.estimator_, "n_features_in_", None)
+                == model.n_features_in_
+            )
+        },
+        rebuild=name_features,
+    ),
+}
