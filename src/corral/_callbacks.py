@@ -73,8 +73,9 @@ def tell_callbacks(estimator, X=None, y=None, sample_weight=None) -> Iterator[No
 class _Tasks:
     """Turns reports on stages into tasks of scikit-learn's callbacks.
 
-    Reports of other fits at the same time may come in between. They can make a stage
-    look further than it is, but a step never comes twice, nor a stage.
+    Reports of fits inside the fit, such as those of a callback, may come in between.
+    They can make a stage look further than it is, but a step never comes twice, nor a
+    stage.
     """
 
     def __init__(self, estimator, fit) -> None:

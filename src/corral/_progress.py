@@ -4,6 +4,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 
 Callback = Callable[[str, int, int], None]
 
@@ -11,53 +12,60 @@ LEARNING = "learning partitions"
 LABELLING = "labelling rows"
 FUSING = "fusing"
 
-# A fit works in several threads, and one watcher may see several fits.
-_watchers: list[Callback] = []
 
-# Reports that no watcher has been told yet. Nobody waits to tell: a callback that fits
-# or asks a model itself would wait for itself.
-_reports: deque[tuple[str, int, int]] = deque()
-_telling = threading.Lock()
+class _Watcher:
+    """Tells a callback what the threads of a fit report, one report at a time."""
+
+    def __init__(self, callback: Callback) -> None:
+        self._callback = callback
+        # Reports that the callback has not been told yet. Nobody waits to tell: a
+        # callback that fits or asks a model itself would wait for itself.
+        self._reports: deque[tuple[str, int, int]] = deque()
+        self._telling = threading.Lock()
+
+    def take(self, report: tuple[str, int, int]) -> None:
+        """Tell a report, or leave it to who is telling already."""
+        self._reports.append(report)
+        # Looked at again after the lock is free: another may have left one just then.
+        while self._reports and self._telling.acquire(blocking=False):
+            try:
+                while self._reports:
+                    self._callback(*self._reports.popleft())
+            except BaseException:
+                # The fit ends here, and its other threads have nothing to tell.
+                self._reports.clear()
+                raise
+            finally:
+                self._telling.release()
+
+
+# Who watches the fit that this thread works for: fits in other threads have others.
+_watchers: ContextVar[tuple[_Watcher, ...]] = ContextVar("watchers", default=())
 
 
 @contextmanager
 def watch(callback: Callback) -> Iterator[None]:
     """Have a callback told how far the fits inside the ``with`` block are.
 
+    Fits of other threads that run at the same time are not among them.
+
     Parameters
     ----------
     callback : callable
         Gets the stage, what is done and what there is to do in all; called from one
-        thread at a time.
+        thread at a time. What it raises ends the fit.
     """
-    _watchers.append(callback)
+    token = _watchers.set((*_watchers.get(), _Watcher(callback)))
     try:
         yield
     finally:
-        _watchers.remove(callback)
+        _watchers.reset(token)
 
 
 def report(stage: str, done: int, total: int) -> None:
-    """Tell all watchers how far a stage is, or leave it to who is telling already."""
-    if not _watchers:
-        return
-    _reports.append((stage, done, total))
-    # Looked at again after the lock is free: another may have left a report just then.
-    while _reports and _telling.acquire(blocking=False):
-        try:
-            while _reports:
-                _tell(*_reports.popleft())
-        except BaseException:
-            # The fit ends here: what it left is not for the next watcher.
-            _reports.clear()
-            raise
-        finally:
-            _telling.release()
-
-
-def _tell(stage: str, done: int, total: int) -> None:
-    for callback in tuple(_watchers):
-        callback(stage, done, total)
+    """Tell all watchers of this fit how far a stage is."""
+    for watcher in _watchers.get():
+        watcher.take((stage, done, total))
 
 
 class Counter:

@@ -5,6 +5,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from contextvars import copy_context
 from typing import Any
 
 from threadpoolctl import ThreadpoolController
@@ -20,35 +21,59 @@ class _BlasGuard:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._n_inside = 0
+        # How often each thread is inside: a fit may enter again.
+        self._depths: dict[int, int] = {}
         self._limiter: Any = None
         self._n_blas_threads = 1
         self._controller: ThreadpoolController | None = None
 
     def enter(self) -> int:
-        """Lower the limit and return how many threads BLAS had before."""
+        """Lower the limit; return the share of this thread in the threads before."""
         with self._lock:
-            if self._n_inside == 0:
-                if self._controller is None:
-                    # Looking through the process for its BLAS takes milliseconds.
-                    self._controller = ThreadpoolController().select(user_api="blas")
-                counts = [lib["num_threads"] for lib in self._controller.info()]
-                self._n_blas_threads = max(counts, default=_count_cores())
-                self._limiter = self._controller.limit(limits=1)
-                self._limiter.__enter__()
-            self._n_inside += 1
-            return self._n_blas_threads
+            if not self._depths:
+                self._lower()
+            me = threading.get_ident()
+            self._depths[me] = self._depths.get(me, 0) + 1
+            return max(1, self._n_blas_threads // len(self._depths))
 
     def leave(self) -> None:
-        """Undo one ``enter``."""
+        """Undo one ``enter`` of this thread."""
         with self._lock:
-            self._n_inside -= 1
-            if self._n_inside == 0:
-                self._limiter.__exit__(None, None, None)
-                self._limiter = None
+            me = threading.get_ident()
+            self._depths[me] -= 1
+            if not self._depths[me]:
+                del self._depths[me]
+            if not self._depths:
+                self._restore()
+
+    def outlive_fork(self) -> None:
+        """Forget the other threads, which a forked process does not have."""
+        self._lock = threading.Lock()
+        me = threading.get_ident()
+        self._depths = {key: n for key, n in self._depths.items() if key == me}
+
+    def _lower(self) -> None:
+        # It is still lowered where the fits that did it were cut off: by a fork, or
+        # by an interrupt on their way out.
+        self._restore()
+        if self._controller is None:
+            # Looking through the process for its BLAS takes milliseconds.
+            self._controller = ThreadpoolController().select(user_api="blas")
+        counts = [lib["num_threads"] for lib in self._controller.info()]
+        self._n_blas_threads = max(counts, default=_count_cores())
+        self._limiter = self._controller.limit(limits=1)
+        self._limiter.__enter__()
+
+    def _restore(self) -> None:
+        if self._limiter is not None:
+            self._limiter.__exit__(None, None, None)
+            self._limiter = None
 
 
 _blas_guard = _BlasGuard()
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_blas_guard.outlive_fork)
 
 
 class Threads:
@@ -59,10 +84,16 @@ class Threads:
         self._pool = pool
 
     def map(self, function: Callable, items: Iterable) -> Iterator:
-        """Apply ``function`` to each item; results come in the order of the items."""
+        """Apply ``function`` to each item; results come in the order of the items.
+
+        The threads of the pool have the context of the caller: who watches the fit,
+        and which floating-point errors NumPy lets pass.
+        """
         if self._pool is None:
             return map(function, items)
-        return self._pool.map(function, items)
+        context = copy_context()
+        # A context can be in one thread at a time, so each item has its own copy.
+        return self._pool.map(lambda item: context.copy().run(function, item), items)
 
     def share(self, n_items: int, work: Callable[[int, range], None]) -> None:
         """Call ``work(number, share)`` once per thread with a share of the items.
@@ -83,6 +114,20 @@ ONE_THREAD = Threads(1, None)
 
 
 @contextmanager
+def hold_blas() -> Iterator[int]:
+    """Hold BLAS to one thread; give how many a fit may use instead.
+
+    Also for calls of scikit-learn that hold it themselves: where two of those overlap
+    in time, the second to end sets the number that it found, which is 1.
+    """
+    n_blas_threads = _blas_guard.enter()
+    try:
+        yield n_blas_threads
+    finally:
+        _blas_guard.leave()
+
+
+@contextmanager
 def use_threads(n_jobs: int | None) -> Iterator[Threads]:
     """Open a pool of ``n_jobs`` threads with BLAS at one thread inside.
 
@@ -90,19 +135,21 @@ def use_threads(n_jobs: int | None) -> Iterator[Threads]:
     ----------
     n_jobs : int or None
         None means as many threads as BLAS is allowed here, so that a fit inside a
-        joblib or Dask worker keeps to the worker's share. Negative numbers count
-        back from the number of cores: -1 means all of them.
+        joblib or Dask worker keeps to the worker's share, divided by the number of
+        threads of this process that fit at the moment. Negative numbers count back
+        from the number of cores: -1 means all of them.
     """
-    n_blas_threads = _blas_guard.enter()
-    try:
+    with hold_blas() as n_blas_threads:
         n_threads = count_threads(n_jobs, n_blas_threads)
         if n_threads == 1:
             yield Threads(1, None)
-        else:
-            with ThreadPoolExecutor(n_threads, thread_name_prefix="corral") as pool:
-                yield Threads(n_threads, pool)
-    finally:
-        _blas_guard.leave()
+            return
+        pool = ThreadPoolExecutor(n_threads, thread_name_prefix="corral")
+        try:
+            yield Threads(n_threads, pool)
+        finally:
+            # After an error there may be items that nobody waits for any longer.
+            pool.shutdown(cancel_futures=True)
 
 
 def _count_cores() -> int:

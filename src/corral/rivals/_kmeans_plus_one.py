@@ -4,12 +4,14 @@ from numbers import Integral, Real
 from typing import ClassVar
 
 import numpy as np
+from scipy import sparse
 from sklearn.cluster import KMeans
 from sklearn.preprocessing import normalize
+from threadpoolctl import threadpool_limits
 
 from corral._sklearn_compat import Interval, StrOptions, _fit_context
-from corral._threads import use_threads
-from corral._tiles import RowSpace
+from corral._threads import hold_blas, use_threads
+from corral._tiles import RowSpace, choose_scale, level_rows
 from corral.rivals._base import JointClusterer
 from corral.rivals._sweeps import (
     Points,
@@ -186,15 +188,18 @@ class KMeansPlusOne(JointClusterer):
                 f"n_clusters={self.n_clusters}: there is one more cluster for the "
                 "outliers. Lower n_clusters."
             )
-        kmeans = self._fit_kmeans(rows, sample_weight)
+        self._space = fit_space("euclidean", rows, find_ends(rows))
+        # A power of two, so that squares of huge and tiny values are numbers.
+        unit = choose_scale(rows.data if sparse.issparse(rows) else rows)
+        kmeans = self._fit_kmeans(rows if unit == 1 else rows * unit, sample_weight)
         sizes = np.bincount(kmeans.labels_, minlength=self.n_clusters + 1)
         smallest = int(sizes.argmin())
-        self.cluster_centers_ = np.delete(kmeans.cluster_centers_, smallest, axis=0)
-        self.outlier_center_ = kmeans.cluster_centers_[smallest]
-        self._space = fit_space("euclidean", rows, find_ends(rows))
+        found = kmeans.cluster_centers_ / unit
+        self.cluster_centers_ = np.delete(found, smallest, axis=0)
+        self.outlier_center_ = found[smallest]
         centers = np.concatenate([self.cluster_centers_, [self.outlier_center_]])
         self._centers = place_centers(self._space, centers)
-        self.inertia_ = float(kmeans.inertia_)
+        self.inertia_ = float(kmeans.inertia_) / unit / unit
         self.n_iter_ = kmeans.n_iter_
         self._set_labels(self._compare(rows))
         return self
@@ -208,10 +213,12 @@ class KMeansPlusOne(JointClusterer):
             tol=self.tol,
             random_state=self.random_state,
         )
-        return kmeans.fit(rows, sample_weight=sample_weight)
+        # Its threads would add up rows in the order in which they come to an end.
+        with hold_blas(), threadpool_limits(1, user_api="openmp"):
+            return kmeans.fit(rows, sample_weight=sample_weight)
 
     def _scale(self, X):
-        return normalize(X) if self.metric == "cosine" else X
+        return normalize(level_rows(X)) if self.metric == "cosine" else X
 
     def _costs(self, X) -> np.ndarray:
         return self._compare(self._scale(X))
