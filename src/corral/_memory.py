@@ -93,7 +93,9 @@ def find_free_memory(root: Path = Path("/")) -> int:
     root : Path, default="/"
         Where the folders are in which Linux tells it.
     """
-    return min(_find_available(root), _find_container_rest(root))
+    return min(
+        _find_available(root), _find_container_rest(root), _find_process_rest(root)
+    )
 
 
 def _find_available(root: Path) -> int:
@@ -108,6 +110,21 @@ def _find_available(root: Path) -> int:
     except (AttributeError, OSError, ValueError):
         # Windows tells it to compiled code only.
         return 4 * 2**30
+
+
+def _find_process_rest(root: Path) -> int:
+    """Return what a limit on this process leaves, as ulimit -v sets it."""
+    try:
+        import resource
+
+        most = resource.getrlimit(resource.RLIMIT_AS)[0]
+        pages = int((root / "proc/self/statm").read_text().split()[0])
+    except (ImportError, OSError, IndexError, ValueError):
+        # Windows has no such limit, and only Linux tells how much is taken.
+        return _NO_LIMIT
+    if most == resource.RLIM_INFINITY:
+        return _NO_LIMIT
+    return max(most - pages * resource.getpagesize(), 0)
 
 
 class _GroupNames(NamedTuple):

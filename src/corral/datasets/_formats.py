@@ -3,7 +3,6 @@
 import io
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -11,6 +10,8 @@ from scipy.io import loadmat
 
 from corral.datasets._content import Content
 from corral.datasets._info import DatasetInfo, Table
+from corral.tables._arrays import read_csr
+from corral.tables._npz import Npz
 
 
 def read_npz(path: Path) -> tuple[Content, np.ndarray | None]:
@@ -28,7 +29,7 @@ def read_npz(path: Path) -> tuple[Content, np.ndarray | None]:
     target : ndarray of shape (n_samples,) or None
         The grouping, if the file has it.
     """
-    with np.load(path, allow_pickle=False) as file:
+    with Npz(path) as file:
         parts = ("X",) if "X" in file else ("data", "indices", "indptr", "shape")
         missing = [name for name in (*parts, "y_original") if name not in file]
         if missing:
@@ -36,17 +37,9 @@ def read_npz(path: Path) -> tuple[Content, np.ndarray | None]:
                 f"it has no array {', '.join(missing)}. It should have X, or data, "
                 "indices, indptr and shape; and y_original"
             )
-        rows = _csr(file) if len(parts) > 1 else _matrix(file["X"])
+        rows = read_csr(file, "csr") if len(parts) > 1 else _matrix(file["X"])
         classes = file["y_original"].astype(str)
         return Content(rows, classes), file.get("y")
-
-
-def _csr(file: Any) -> sparse.csr_array:
-    parts = (_floats(file["data"]), file["indices"], file["indptr"])
-    rows = sparse.csr_array(parts, shape=tuple(file["shape"]))
-    # SciPy's sweeps trust the indices.
-    rows.check_format(full_check=True)
-    return _canonical(rows)
 
 
 def _canonical(rows: sparse.csr_array) -> sparse.csr_array:

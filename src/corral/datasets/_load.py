@@ -24,9 +24,10 @@ from corral.datasets._folder import (
 from corral.datasets._formats import read_npz, read_originals
 from corral.datasets._info import DatasetInfo, RemoteFile
 from corral.datasets._registry import describe_dataset
+from corral.tables._broken import Broken
 
 # What readers raise when a file is not what its name says.
-_UNREADABLE = (
+UNREADABLE = (
     EOFError,
     MatReadError,
     NotImplementedError,
@@ -177,7 +178,9 @@ def _read(info: DatasetInfo, folder: Path) -> tuple[Content, np.ndarray]:
 def _read_npz(info: DatasetInfo, path: Path) -> tuple[Content, np.ndarray]:
     try:
         content, grouping = read_npz(path)
-    except _UNREADABLE as error:
+    except Broken as error:
+        raise ValueError(f"'{path}' cannot be read: it {error}") from error
+    except UNREADABLE as error:
         raise ValueError(f"'{path}' cannot be read: {error}.") from error
     target = verify_content(info, content, f"'{path}'")
     if grouping is not None and not np.array_equal(grouping, target):
@@ -194,7 +197,7 @@ def _read_originals(
     place = " and ".join(dict.fromkeys(f"'{each.path}'" for each in originals))
     try:
         content = read_originals(info, [each.read() for each in originals])
-    except _UNREADABLE as error:
+    except UNREADABLE as error:
         raise ValueError(
             f"{place} cannot be read as {info.name!r}: {error}. Get the original from "
             f"{info.page}."

@@ -2,6 +2,7 @@
 
 import hashlib
 import mmap
+import os
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -12,7 +13,8 @@ from corral._blocks import cut_rows
 from corral.sources._base import check_range
 from corral.sources._errors import UnreadableBlockError
 from corral.sources._files import FileMark, describe_files, mark_file
-from corral.tables._formats import why_not_numpy
+from corral.tables._broken import Broken, say_broken
+from corral.tables._npz import read_head
 
 # A piece between two borders has about so many bytes: work for a process of its own.
 _PIECE_BYTES = 2**26
@@ -141,17 +143,21 @@ def open_npy(path: str | Path) -> ArraySource:
     """
     name = f"'{path}'"
     try:
-        X = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (ValueError, EOFError, OSError) as error:
-        raise UnreadableBlockError(f"{name} {_why_not_mapped(error)}") from error
+        with open(path, "rb") as file:
+            head = read_head(file, os.stat(path).st_size)
+        if head.shape and not head.shape[0]:
+            raise Broken("has no rows.")
+        X = _map(path)
+    except Broken as error:
+        raise UnreadableBlockError(f"{name} {error}") from error
     return ArraySource(X, name)
 
 
-def _why_not_mapped(error: Exception) -> str:
-    # What NumPy says of objects depends on whether the file is mapped.
-    if "Python objects" in str(error):
-        error = ValueError("allow_pickle")
-    return why_not_numpy(error)
+def _map(path: str | Path) -> np.memmap:
+    try:
+        return np.load(path, mmap_mode="r", allow_pickle=False)
+    except (ValueError, EOFError, OSError, OverflowError) as error:
+        raise say_broken(error) from error
 
 
 def check_numbers(X: Any, name: str) -> None:

@@ -13,10 +13,9 @@ from corral.sources._cursor import Cursor
 from corral.sources._errors import UnreadableBlockError
 from corral.sources._files import describe_files, mark_file
 from corral.tables._arrow import need_arrow
+from corral.tables._broken import NOT_UTF8, Broken
 from corral.tables._formats import (
     LARGEST_BLOCK,
-    NOT_UTF8,
-    Broken,
     check_utf8,
     find_codes,
     find_csv_form,
@@ -24,6 +23,7 @@ from corral.tables._formats import (
     is_long_line,
     why_not_csv,
 )
+from corral.tables._limits import check_columns, check_memory
 from corral.tables._read import (
     check_exists,
     check_kind,
@@ -31,8 +31,8 @@ from corral.tables._read import (
     check_packing,
     find_packing,
     kind_of,
-    why_not_unpacked,
 )
+from corral.tables._unpack import open_unpacked
 
 # Text that is turned into rows at once; pyarrow reads some 30 blocks ahead. Larger ones
 # are not faster. It grows where a line is longer.
@@ -145,7 +145,10 @@ class CsvSource(StreamedSource):
 
     def _open(self) -> Any:
         """Return the open file, unpacked while it is read."""
-        return need_arrow().input_stream(self._mark.path, compression=self._packing)
+        path = self._mark.path
+        if self._packing is None:
+            return need_arrow().input_stream(path, compression=None)
+        return open_unpacked(path, self._packing, self._mark.size)
 
     @contextmanager
     def _plain_errors(self) -> Iterator[None]:
@@ -161,11 +164,6 @@ class CsvSource(StreamedSource):
             with self._open() as file:
                 reason = why_not_csv(error, file, self._form)
             raise UnreadableBlockError(f"{self._title} {reason}") from error
-        except OSError as error:
-            if self._packing is None:
-                raise
-            reason = why_not_unpacked(self._packing, error)
-            raise UnreadableBlockError(f"{self._title} {reason}") from error
 
     # What is in it ----------------------------------------------------------------
 
@@ -175,6 +173,7 @@ class CsvSource(StreamedSource):
         try:
             with self._reader() as reader:
                 found = reader.schema.names
+            check_columns(len(found))
             check_names(found, self._title)
             names = choose_names(found, columns)
             types, n_samples = self._find_types(names)
@@ -182,6 +181,8 @@ class CsvSource(StreamedSource):
             if not is_long_line(error) or self._block_size == LARGEST_BLOCK:
                 raise
             self._block_size = min(8 * self._block_size, LARGEST_BLOCK)
+            # As text, as cells and as values, while the next one is read.
+            check_memory(4 * self._block_size)
             return self._scan(columns)
         schema = plain_schema(names, types)
         check_utf8(schema)
@@ -264,7 +265,11 @@ class CsvSource(StreamedSource):
             self._open() as file,
             need_arrow("pyarrow.csv").open_csv(
                 file,
-                self._form.read_options(block_size=self._block_size),
+                self._form.read_options(
+                    block_size=self._block_size,
+                    # With threads, some 30 blocks are read ahead.
+                    use_threads=self._block_size == _BLOCK_BYTES,
+                ),
                 self._form.parse_options(**parse),
                 self._form.convert_options(**convert),
             ) as reader,

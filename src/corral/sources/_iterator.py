@@ -15,7 +15,7 @@ from corral.sources._base import Sieve, StreamedSource, choose_names, plain_sche
 from corral.sources._cursor import Cursor
 from corral.sources._errors import UnreadableBlockError
 from corral.tables._arrow import need_arrow
-from corral.tables._formats import first_line
+from corral.tables._broken import first_line
 
 _SAME_AGAIN = (
     "The function should return a new iterator over the same blocks each time."

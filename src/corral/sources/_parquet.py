@@ -11,7 +11,8 @@ from corral.sources._cursor import Cursor
 from corral.sources._errors import UnreadableBlockError
 from corral.sources._files import FileMark, describe_files, mark_file
 from corral.tables._arrow import need_arrow
-from corral.tables._formats import first_line
+from corral.tables._broken import Broken, first_line, say_broken
+from corral.tables._formats import check_footer
 from corral.tables._read import SUFFIXES, check_exists, check_names
 
 # A batch has about so many bytes, and so many rows at most: a row group may be larger
@@ -209,12 +210,13 @@ def _read_footer(path: Path) -> _Footer:
     try:
         with need_arrow("pyarrow.parquet").ParquetFile(mark.path) as file:
             meta = file.metadata
+            check_footer(meta)
             n_rows = [meta.row_group(j).num_rows for j in range(meta.num_row_groups)]
             return _Footer(mark, file.schema_arrow, n_rows)
+    except Broken as error:
+        raise UnreadableBlockError(f"{mark} {error}") from error
     except (pa.ArrowException, OSError, ValueError) as error:
-        raise UnreadableBlockError(
-            f"{mark} is broken or cut off: {first_line(error)}."
-        ) from error
+        raise UnreadableBlockError(f"{mark} {say_broken(error)}") from error
 
 
 def _groups_of(footer: _Footer) -> list[_Group]:

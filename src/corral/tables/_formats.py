@@ -3,18 +3,17 @@
 import csv
 import io
 import re
-import zipfile
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import sparse
 
+from corral._memory import find_free_memory, format_bytes
+from corral.tables._arff import read_arff
+from corral.tables._arrays import name_features, read_mtx, read_npy, read_npz
 from corral.tables._arrow import need_arrow
-
-# Arrays with more columns are not made into tables: a column of a table costs about a
-# kilobyte and some microseconds in every step, whatever its length.
-WIDEST_TABLE = 5000
+from corral.tables._broken import MEND, NOT_UTF8, Broken, first_line, say_broken
+from corral.tables._limits import check_columns, check_memory, list_names
 
 # What a cell may hold to say that it is missing, beside pyarrow's own list (an empty
 # cell, NA, NaN, null and their kin): UCI's files and ARFF write a question mark.
@@ -26,22 +25,16 @@ _SAMPLE_BYTES = 2**16
 # pyarrow takes no larger block of text.
 LARGEST_BLOCK = 2**31 - 1
 
-NOT_UTF8 = "is not UTF-8 text. Save it as UTF-8."
+# The line that names the columns is looked at as a whole.
+_LONGEST_HEAD = 2**26
 
+# What a byte of text and a cell take while pyarrow finds their type; measured on files
+# of 80 MB with short and long cells.
+_BYTES_PER_BYTE = 2
+_BYTES_PER_CELL = 12
 
-class Broken(ValueError):
-    """Why a file cannot be read, as the end of a sentence that begins with its name."""
-
-
-def name_features(n_features: int) -> list[str]:
-    """Return names for the columns of an array."""
-    return [f"feature {j}" for j in range(n_features)]
-
-
-def first_line(error: BaseException) -> str:
-    """Return the first line of what an error says, without its full stop."""
-    lines = str(error).strip().splitlines()
-    return lines[0].rstrip(".") if lines else type(error).__name__
+# Bytes that are looked at at once.
+_COUNTED_BYTES = 2**24
 
 
 # Text ---------------------------------------------------------------------------------
@@ -101,6 +94,7 @@ def find_csv_form(file: Any, delimiter: str | None = None) -> CsvForm:
     delimiter = delimiter or _find_delimiter(head)
     point = _find_decimal_point(head, delimiter)
     cells = _first_cells(head, delimiter)
+    check_columns(len(cells))
     names = None if _is_header(cells, point) else name_features(len(cells))
     return CsvForm(head, encoding, delimiter, point, names)
 
@@ -109,17 +103,32 @@ def read_csv(content: Any, delimiter: str | None = None) -> Any:
     """Read CSV; its head tells how it is written."""
     pa = need_arrow()
     form = find_csv_form(pa.BufferReader(content), delimiter)
+    _check_csv_memory(content, form)
     try:
         table = _parse_csv(content, form, {})
         codes = find_codes(table.schema, form)
         if codes:
             table = _parse_csv(content, form, dict.fromkeys(codes, pa.string()))
+        check_columns(table.num_columns)
         check_utf8(table.schema)
     except UnicodeError as error:
         raise Broken(NOT_UTF8) from error
     except pa.ArrowInvalid as error:
         raise Broken(why_not_csv(error, io.BytesIO(content), form)) from error
     return table
+
+
+def _check_csv_memory(content: Any, form: CsvForm) -> None:
+    """Refuse text that does not fit into memory as a table."""
+    size = content.size
+    if (_BYTES_PER_BYTE + _BYTES_PER_CELL) * size <= find_free_memory():
+        return
+    n_cells = 0
+    for start in range(0, size, _COUNTED_BYTES):
+        part = np.frombuffer(content[start : start + _COUNTED_BYTES], np.uint8)
+        counts = [int((part == ord(each)).sum()) for each in f"{form.delimiter}\r\n"]
+        n_cells += counts[0] + max(counts[1:])
+    check_memory(_BYTES_PER_BYTE * size + _BYTES_PER_CELL * n_cells)
 
 
 def _parse_csv(content: Any, form: CsvForm, types: dict[str, Any]) -> Any:
@@ -168,6 +177,11 @@ def _head_of(file: Any) -> tuple[str, str]:
         if not more:
             break
         head += more
+        if len(head) > _LONGEST_HEAD:
+            raise Broken(
+                f"has a first line of more than {format_bytes(_LONGEST_HEAD)}. It "
+                "should name the columns, and end."
+            )
     if head[:2] in (b"\xff\xfe", b"\xfe\xff"):
         return head[: len(head) // 2 * 2].decode("utf-16", "replace"), "utf-16"
     return head.decode("utf-8-sig", "replace"), "utf8"
@@ -239,7 +253,10 @@ def why_not_csv(error: Exception, file: Any, form: CsvForm) -> str:
     except csv.Error:
         # A cell is too long for the reader: what pyarrow says has to do.
         pass
-    return f"cannot be read as CSV: {first_line(error)[:200]}."
+    return (
+        f"cannot be read as CSV: {first_line(error)}. Mend that cell, or save the "
+        "table anew."
+    )
 
 
 def find_odd_lines(file: Any, form: CsvForm) -> Iterator[tuple[int, list[str], int]]:
@@ -269,8 +286,9 @@ def check_utf8(schema: Any) -> None:
     columns = zip(schema.names, schema.types, strict=True)
     wrong = [name for name, kind in columns if pa.types.is_binary(kind)]
     if wrong:
-        names = ", ".join(map(repr, wrong))
-        raise Broken(f"is not UTF-8 text in the columns {names}. Save it as UTF-8.")
+        raise Broken(
+            f"is not UTF-8 text in the columns {list_names(wrong)}. Save it as UTF-8."
+        )
 
 
 # Arrow --------------------------------------------------------------------------------
@@ -279,225 +297,61 @@ def check_utf8(schema: Any) -> None:
 def _read_parquet(content: Any) -> Any:
     pa, parquet = need_arrow(), need_arrow("pyarrow.parquet")
     try:
-        return parquet.read_table(pa.BufferReader(content))
+        with parquet.ParquetFile(
+            pa.BufferReader(content), page_checksum_verification=True
+        ) as file:
+            check_footer(file.metadata)
+            width = sum(_measure_cell(kind) for kind in file.schema_arrow.types)
+            check_memory(int(width * file.metadata.num_rows))
+            table = file.read()
+        # Broken pages without a checksum may decode to what is no text.
+        table.validate(full=True)
+        return table
     except (pa.ArrowException, OSError) as error:
-        raise Broken(f"is broken or cut off: {first_line(error)}.") from error
+        raise say_broken(error) from error
+
+
+def check_footer(meta: Any) -> None:
+    """Refuse a Parquet file that has too many columns or counts its rows wrongly.
+
+    Parameters
+    ----------
+    meta : pyarrow.parquet.FileMetaData
+    """
+    check_columns(meta.num_columns)
+    groups = [meta.row_group(number) for number in range(meta.num_row_groups)]
+    n_rows = [group.num_rows for group in groups]
+    if min(n_rows, default=0) < 0 or sum(n_rows) != meta.num_rows:
+        raise Broken(
+            f"is broken: its footer tells of {meta.num_rows:,} rows, its row groups "
+            f"of {sum(n_rows):,}. {MEND}"
+        )
+
+
+def _measure_cell(kind: Any) -> float:
+    """Return the bytes that a cell of a type takes at least."""
+    types = need_arrow().types
+    if types.is_null(kind):
+        return 0.0
+    if types.is_primitive(kind) or types.is_decimal(kind):
+        return kind.bit_width / 8
+    # Texts and lists have at least a place where they begin.
+    return 4.0
 
 
 def _read_arrow(content: Any) -> Any:
     pa, ipc = need_arrow(), need_arrow("pyarrow.ipc")
-    open_it = ipc.open_file if bytes(content[:6]) == b"ARROW1" else ipc.open_stream
+    is_file = bytes(content[:6]) == b"ARROW1"
+    open_it = ipc.open_file if is_file else ipc.open_stream
     try:
         with open_it(pa.BufferReader(content)) as reader:
-            return reader.read_all()
+            check_columns(len(reader.schema))
+            table = reader.read_all()
+        # Its buffers are used as they are, wherever they say that cells begin.
+        table.validate(full=True)
+        return table
     except (pa.ArrowException, OSError) as error:
-        raise Broken(f"is broken or cut off: {first_line(error)}.") from error
-
-
-# Arrays -------------------------------------------------------------------------------
-
-
-def tabulate(values: np.ndarray) -> Any:
-    """Return an array as a table, or as it is if it is very wide."""
-    if values.dtype.names:
-        fields = {name: _column(values[name]) for name in values.dtype.names}
-        return need_arrow().table(fields)
-    if values.ndim == 1:
-        values = values[:, None]
-    if values.ndim != 2:
-        raise Broken(
-            f"holds an array of shape {values.shape}; it should have rows and columns."
-        )
-    if values.dtype.kind == "c":
-        raise Broken("holds complex numbers, which cannot be compared.")
-    if values.shape[1] > WIDEST_TABLE and values.dtype.kind in "fiub":
-        return values
-    names = name_features(values.shape[1])
-    columns = [_column(column) for column in values.T]
-    return need_arrow().Table.from_arrays(columns, names=names)
-
-
-def _column(values: np.ndarray) -> Any:
-    if values.ndim != 1 or values.dtype.kind == "V":
-        raise Broken("holds an array whose cells are arrays. One number per cell.")
-    if values.dtype.kind == "S":
-        values = np.char.decode(values, "utf-8", "replace")
-    plain = np.ascontiguousarray(values).astype(values.dtype.newbyteorder("="))
-    return need_arrow().array(plain, from_pandas=True)
-
-
-def tidy_csr(rows: Any) -> sparse.csr_array:
-    """Return sparse rows as CSR with float64 values, no entry twice and no zeros."""
-    if rows.dtype.kind == "c":
-        raise Broken("holds complex numbers, which cannot be compared.")
-    rows = sparse.csr_array(rows).astype(np.float64)
-    # SciPy's sweeps trust the indices.
-    rows.check_format(full_check=True)
-    rows.sum_duplicates()
-    rows.eliminate_zeros()
-    return rows
-
-
-def _read_npy(content: Any) -> Any:
-    return tabulate(_load_numpy(content))
-
-
-def _load_numpy(content: Any) -> Any:
-    try:
-        return np.load(need_arrow().BufferReader(content), allow_pickle=False)
-    except (ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
-        raise Broken(why_not_numpy(error)) from error
-
-
-def why_not_numpy(error: Exception) -> str:
-    """Return why NumPy could not load a file."""
-    if "allow_pickle" in str(error):
-        return "holds Python objects, which are not read. Save numbers or texts."
-    return f"is broken or cut off: {first_line(error)}."
-
-
-_CSR_PARTS = ("data", "indices", "indptr", "shape")
-
-
-def _read_npz(content: Any) -> Any:
-    with _load_numpy(content) as file:
-        try:
-            if "format" in file and "shape" in file:
-                source = need_arrow().BufferReader(content)
-                return tidy_csr(sparse.load_npz(source))
-            if all(part in file for part in _CSR_PARTS):
-                data, indices, indptr, shape = (file[part] for part in _CSR_PARTS)
-                parts = (data, indices, indptr)
-                return tidy_csr(sparse.csr_array(parts, shape=tuple(shape)))
-            return tabulate(_choose_array(file))
-        except Broken:
-            raise
-        except (ValueError, OSError, zipfile.BadZipFile) as error:
-            raise Broken(why_not_numpy(error)) from error
-
-
-def _choose_array(file: Any) -> np.ndarray:
-    """Return the array named X, or the only one with rows and columns."""
-    if "X" in file:
-        return file["X"]
-    members = {name: file[name] for name in file.files}
-    arrays = {
-        name: each for name, each in members.items() if isinstance(each, np.ndarray)
-    }
-    matrices = [array for array in arrays.values() if array.ndim == 2]
-    if len(matrices) == 1:
-        return matrices[0]
-    if not arrays:
-        raise Broken("holds no array of NumPy.")
-    shapes = ", ".join(f"{name!r} {array.shape}" for name, array in arrays.items())
-    raise Broken(
-        f"holds {len(matrices)} arrays with rows and columns, and which to read is not "
-        f"clear: {shapes}. Name one of them X."
-    )
-
-
-def _read_mtx(content: Any) -> Any:
-    from scipy.io import mmread
-
-    try:
-        values = mmread(need_arrow().BufferReader(content))
-    except (ValueError, OverflowError, EOFError, OSError) as error:
-        raise Broken(
-            f"is not a complete Matrix Market file: {first_line(error)}."
-        ) from (error)
-    return tidy_csr(values) if sparse.issparse(values) else tabulate(values)
-
-
-# ARFF ---------------------------------------------------------------------------------
-
-
-def _read_arff(content: Any) -> Any:
-    from scipy.io import arff
-
-    try:
-        text = bytes(content).decode("utf-8-sig")
-    except UnicodeError as error:
-        raise Broken(NOT_UTF8) from error
-    parts = re.split(r"(?im)^\s*@data\b.*$", text, maxsplit=1)
-    if len(parts) != 2:
-        raise Broken("is not complete ARFF: it has no @data.")
-    head, body = parts
-    try:
-        _, meta = arff.loadarff(io.StringIO(head + "@data\n"))
-        if re.match(r"(\s*(%.*)?\n)*\s*\{", body):
-            return _read_sparse_arff(body, meta)
-        rows, meta = arff.loadarff(io.StringIO(text))
-    except Broken:
-        raise
-    except NotImplementedError as error:
-        raise Broken(
-            f"has ARFF attributes that are not read: {first_line(error)}. Save it as "
-            "CSV."
-        ) from error
-    except (ValueError, IndexError, StopIteration, arff.ArffError) as error:
-        raise Broken(f"cannot be read as ARFF: {first_line(error)}.") from error
-    return need_arrow().table(
-        {name: _arff_column(rows[name], meta[name][0]) for name in meta.names()}
-    )
-
-
-def _arff_column(values: np.ndarray, kind: str) -> Any:
-    if kind != "nominal":
-        return _column(values)
-    texts = [value.decode("utf-8") for value in values.tolist()]
-    return need_arrow().array([None if text == "?" else text for text in texts])
-
-
-# A pair of a sparse row: the attribute's number, then a quoted or a bare value.
-_PAIR = re.compile(r"""\s*(\d+)\s+('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[^,\s}]+)\s*""")
-
-
-def _read_sparse_arff(body: str, meta: Any) -> Any:
-    """Read rows such as {1 0.5, 3 red}; what is not given is zero or the first value.
-
-    Numbers alone make a CSR array.
-    """
-    names = meta.names()
-    lines = (line.strip() for line in body.splitlines())
-    rows = [_pairs(line, len(names)) for line in lines if line and line[0] != "%"]
-    if all(meta[name][0] in ("numeric", "real", "integer") for name in names):
-        return _sparse_numbers(rows, len(names))
-    if len(names) > WIDEST_TABLE:
-        raise Broken(
-            f"is sparse ARFF with {len(names)} attributes, some of them nominal. Such "
-            f"files are read up to {WIDEST_TABLE} attributes."
-        )
-    columns = {}
-    for j, name in enumerate(names):
-        kind, values = meta[name]
-        empty = values[0] if kind == "nominal" else "0"
-        cells = [row.get(j, empty) for row in rows]
-        known = [None if cell == "?" else cell for cell in cells]
-        if kind != "nominal":
-            known = [None if cell is None else float(cell) for cell in known]
-        columns[name] = need_arrow().array(known)
-    return need_arrow().table(columns)
-
-
-def _pairs(line: str, n_features: int) -> dict[int, str]:
-    inner = line.removeprefix("{").removesuffix("}").strip()
-    found = list(_PAIR.finditer(inner))
-    row = {int(each[1]): each[2].strip("'\"") for each in found}
-    is_whole = line == "{" + line[1:-1] + "}" and (
-        ",".join(each[0] for each in found) == inner
-    )
-    if not is_whole or max(row, default=0) >= n_features:
-        raise Broken(f"has a sparse ARFF row that cannot be read: {line[:60]!r}.")
-    return row
-
-
-def _sparse_numbers(rows: list[dict[int, str]], n_features: int) -> sparse.csr_array:
-    starts = np.cumsum([0, *map(len, rows)])
-    columns = np.array([j for row in rows for j in row], dtype=np.int64)
-    cells = [cell for row in rows for cell in row.values()]
-    values = np.array(["nan" if cell == "?" else cell for cell in cells], dtype=float)
-    shape = (len(rows), n_features)
-    return tidy_csr(sparse.csr_array((values, columns, starts), shape=shape))
+        raise say_broken(error) from error
 
 
 READERS: dict[str, Callable[[Any], Any]] = {
@@ -505,8 +359,8 @@ READERS: dict[str, Callable[[Any], Any]] = {
     "tsv": lambda content: read_csv(content, "\t"),
     "parquet": _read_parquet,
     "arrow": _read_arrow,
-    "npy": _read_npy,
-    "npz": _read_npz,
-    "arff": _read_arff,
-    "mtx": _read_mtx,
+    "npy": read_npy,
+    "npz": read_npz,
+    "arff": read_arff,
+    "mtx": read_mtx,
 }

@@ -1,16 +1,16 @@
 """Reading a table from a file or standard input, whatever its form."""
 
 import difflib
-import gzip
 import sys
-import zlib
-from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from corral.tables import _limits
 from corral.tables._arrow import need_arrow
-from corral.tables._formats import READERS, Broken, first_line
+from corral.tables._broken import MEND, Broken, first_line
+from corral.tables._formats import READERS
+from corral.tables._unpack import unpack
 
 # Suffix -> format. What follows the last of these, .gz or .zst, is how it is packed.
 SUFFIXES = {
@@ -101,9 +101,22 @@ def read_table(source: str | Path, *, format: str | None = None) -> Any:
     kind = check_kind(kind, content, name, is_asked=format is not None)
     try:
         table = READERS[kind](content)
+        _check_shape(table)
     except Broken as error:
         raise ValueError(f"{name} {error}") from error.__cause__
-    check_shape(table, name)
+    except MemoryError as error:
+        raise ValueError(
+            f"{name} takes more memory than there is: {first_line(error)}. Read a part "
+            "of its rows or columns."
+        ) from error
+    except ImportError:
+        raise
+    except Exception as error:
+        # Readers of damaged files raise nearly anything, and all of it means damage.
+        raise ValueError(
+            f"{name} cannot be read as {FORMAT_WORDS[kind]}: {first_line(error)}. "
+            f"{MEND}"
+        ) from error
     return table
 
 
@@ -170,14 +183,10 @@ def _unpack(content: Any, packed: str | None, name: str) -> Any:
         check_packing(found, packed, name)
     if found is None:
         return content
-    pa = need_arrow()
     try:
-        if found == "gzip":
-            return pa.py_buffer(gzip.decompress(content))
-        stream = pa.CompressedInputStream(pa.BufferReader(content), "zstd")
-        return pa.py_buffer(stream.read())
-    except (OSError, EOFError, zlib.error) as error:
-        raise ValueError(f"{name} {why_not_unpacked(found, error)}") from error
+        return unpack(content, found)
+    except Broken as error:
+        raise ValueError(f"{name} {error}") from error
 
 
 def find_packing(content: Any) -> str | None:
@@ -192,12 +201,6 @@ def check_packing(found: str | None, packed: str, name: str) -> None:
         raise ValueError(
             f"{name} is not {packed}, as its suffix says. Rename it, or pack it again."
         )
-
-
-def why_not_unpacked(packed: str, error: BaseException) -> str:
-    """Return why, as the end of a sentence that begins with the file's name."""
-    reason = first_line(error)
-    return f"cannot be unpacked: the {packed} data is broken or cut off ({reason})."
 
 
 def sniff(content: Any) -> str | None:
@@ -234,21 +237,20 @@ def _guess_text(content: Any) -> str:
     return "arff" if first.startswith(b"@relation") else "csv"
 
 
-def check_shape(table: Any, name: str) -> None:
+def _check_shape(table: Any) -> None:
     """Refuse a table without rows or columns, or with names that are not clear."""
     n_rows, n_columns = table.shape
     if not n_rows:
-        raise ValueError(f"{name} has no rows.")
+        raise Broken("has no rows.")
     if not n_columns:
-        raise ValueError(f"{name} has no columns.")
-    check_names(getattr(table, "column_names", ()), name)
+        raise Broken("has no columns.")
+    _limits.check_size(n_rows, n_columns)
+    _limits.check_names(getattr(table, "column_names", ()))
 
 
 def check_names(names: Iterable[str], name: str) -> None:
-    """Refuse columns that share a name."""
-    doubles = [name for name, count in Counter(names).items() if count > 1]
-    if doubles:
-        raise ValueError(
-            f"{name} has more than one column named "
-            f"{', '.join(map(repr, doubles))}. Give each a name of its own."
-        )
+    """Refuse columns that share a name, or whose name is no name."""
+    try:
+        _limits.check_names(names)
+    except Broken as error:
+        raise ValueError(f"{name} {error}") from error

@@ -10,9 +10,10 @@ import numpy as np
 from scipy import sparse
 
 from corral._partitions import is_missing
+from corral.tables._arrays import WIDEST_TABLE, name_features, tabulate
 from corral.tables._arrow import need_arrow
+from corral.tables._broken import Broken
 from corral.tables._columns import to_numbers
-from corral.tables._formats import WIDEST_TABLE, Broken, name_features, tabulate
 
 # What a cell of a column of different kinds may be.
 _PLAIN = (str, bool, int, float, np.number, np.bool_, type(None))

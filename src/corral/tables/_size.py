@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from corral.tables._arrow import need_arrow
-from corral.tables._formats import READERS, Broken
+from corral.tables._broken import Broken
+from corral.tables._formats import READERS
 from corral.tables._read import find_packing, kind_of
 
 # Text from the head of a file, and rows of Parquet, that tell how much memory a row

@@ -1,6 +1,5 @@
 """Tracks from files: tables with a row per position, and ``.npz`` with ``offsets``."""
 
-import zipfile
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -9,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from corral.tables._broken import Broken
+from corral.tables._npz import Npz
 from corral.trajectories._tracks import Tracks, check_tracks, group_numbered
 
 if TYPE_CHECKING:
@@ -32,6 +33,11 @@ _KNOWN = {
 # Unix times above these are milli-, micro- and nanoseconds: as seconds, they would lie
 # thousands of years ahead.
 _UNITS = ((1e17, 1e-9), (1e14, 1e-6), (1e11, 1e-3))
+
+
+# Arrays of a NPZ file of tracks, and those that it may have.
+_WANTED = ("track_t", "track_lat", "track_lon", "offsets")
+_NAMES = ("callsign", "icao24")
 
 
 def read_tracks(
@@ -89,17 +95,18 @@ def _read_npz(path: Path) -> Tracks:
     if not path.is_file():
         raise FileNotFoundError(f"'{path}' is not there.")
     try:
-        with np.load(path, allow_pickle=False) as parts:
-            arrays = {name: parts[name] for name in parts.files if name != "X"}
-    except (ValueError, zipfile.BadZipFile, EOFError) as error:
-        raise ValueError(f"'{path}' is not an .npz file of plain arrays.") from error
-    wanted = ("track_t", "track_lat", "track_lon", "offsets")
-    missing = [name for name in wanted if name not in arrays]
-    if missing:
-        raise ValueError(
-            f"'{path}' has no array {_quoted(missing)}. A file of tracks has "
-            f"{_quoted(wanted)}."
-        )
+        with Npz(path) as file:
+            missing = [name for name in _WANTED if name not in file]
+            if missing:
+                raise Broken(
+                    f"has no array {_quoted(missing)}. A file of tracks has "
+                    f"{_quoted(_WANTED)}."
+                )
+            known = [name for name in (*_WANTED, *_NAMES) if name in file]
+            arrays = {name: file[name] for name in known}
+        _check_arrays(arrays)
+    except Broken as error:
+        raise ValueError(f"'{path}' {error}") from error
     offsets = arrays["offsets"].astype(np.intp)
     n_positions = len(arrays["track_t"])
     if offsets[0] != 0 or offsets[-1] != n_positions or (np.diff(offsets) < 0).any():
@@ -107,6 +114,12 @@ def _read_npz(path: Path) -> Tracks:
             f"The offsets of '{path}' should rise from 0 to {n_positions}, the number "
             "of positions."
         )
+    for name in (each for each in _NAMES if each in arrays):
+        if arrays[name].shape != (len(offsets) - 1,):
+            raise ValueError(
+                f"'{path}' has an array {name!r} of shape {arrays[name].shape}. It "
+                f"should have a name for each of the {len(offsets) - 1:,} tracks."
+            )
     return check_tracks(
         Tracks(
             _npz_ids(arrays, len(offsets) - 1),
@@ -116,6 +129,23 @@ def _read_npz(path: Path) -> Tracks:
             offsets,
         )
     )
+
+
+def _check_arrays(arrays: dict[str, np.ndarray]) -> None:
+    """Refuse arrays of which no tracks can be made."""
+    n_positions = arrays["track_t"].size
+    for name in _WANTED:
+        each = arrays[name]
+        if each.ndim != 1 or each.dtype.kind not in "fiu" or not each.size:
+            raise Broken(
+                f"has an array {name!r} of {each.dtype} and shape {each.shape}. It "
+                "should be a list of numbers."
+            )
+        if name != "offsets" and each.size != n_positions:
+            raise Broken(
+                f"has {each.size:,} cells in {name!r}, but {n_positions:,} in "
+                "'track_t'. They should have one for each position."
+            )
 
 
 def _npz_ids(arrays: dict[str, np.ndarray], n_tracks: int) -> list[str]:
