@@ -7,11 +7,13 @@ import signal
 import threading
 from contextlib import closing
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import cycle
 
 import pytest
 
 from tests.cli.example import ODD, make_rows, write_table
 from tests.explore.test_process import IMPATIENT, OPTIONS, explore
+from tests.hostile import SHOWN, WORDS, check_harmless
 
 # What would run if words were not words.
 SCRIPT = "<img src=x onerror=hacked=1><script>hacked=1</script>"
@@ -25,8 +27,8 @@ CUT = ".curve-panel .cut"
 def hostile(tmp_path_factory):
     """Return the example table with words that no page should run."""
     rows = make_rows()
-    for row in rows:
-        row["name"] = f"{row['name']} {SCRIPT}"
+    for row, words in zip(rows, cycle(WORDS), strict=False):
+        row["name"] = f"{row['name']} {words}"
         row[SCRIPT] = row.pop("d")
         row["color"] = f"{SCRIPT}{row['color']}"
     return write_table(tmp_path_factory.mktemp("table") / "data.csv", rows)
@@ -105,16 +107,31 @@ def errors(browser):
     return [entry["message"] for entry in browser.get_log("browser")]
 
 
+def events(browser):
+    """Return what happened on the network, as names with their facts."""
+    log = browser.get_log("performance")
+    messages = [json.loads(entry["message"])["message"] for entry in log]
+    return [(each["method"], each["params"]) for each in messages]
+
+
 def requests(browser):
-    messages = [
-        json.loads(entry["message"])["message"]
-        for entry in browser.get_log("performance")
-    ]
     return [
-        each["params"]["request"]["url"]
-        for each in messages
-        if each["method"] == "Network.requestWillBeSent"
+        facts["request"]["url"]
+        for name, facts in events(browser)
+        if name == "Network.requestWillBeSent"
     ]
+
+
+def answers_of(browser, address):
+    """Return the answers of a server, also those that the page may not see."""
+    urls, answers = {}, []
+    for name, facts in events(browser):
+        if name == "Network.requestWillBeSent":
+            urls[facts["requestId"]] = facts["request"]["url"]
+        if name == "Network.responseReceivedExtraInfo":
+            url = urls.get(facts["requestId"], "")
+            answers += [facts["statusCode"]] if url.startswith(address) else []
+    return answers
 
 
 def type_number(browser, selector, number):
@@ -220,11 +237,17 @@ def test_ids_show_rows_on_the_map_with_their_reasons(page):
 
 
 def test_words_of_the_data_are_shown_and_not_run(page):
-    assert SCRIPT in texts(page, ".strangest tbody th")[0]
-    assert any(SCRIPT in words for words in texts(page, ".reasons li"))
-    assert page.execute_script("return window.hacked") is None
-    assert not find_all(page, "img")
-    assert len(find_all(page, "script")) == 1
+    type_number(page, "#outliers-box", 60)
+    wait_for(page, 3, 60)
+    ids, reasons = texts(page, ".strangest tbody th"), texts(page, ".reasons li")
+    for words in SHOWN:
+        assert any(each.endswith(f" {words}") for each in ids)
+    assert any(SCRIPT in words for words in reasons)
+    page.execute_script(
+        "for (const each of document.querySelectorAll('.find')) { each.click(); }"
+    )
+    check_harmless(page, n_scripts=1)
+    assert errors(page) == []
 
 
 def test_policy_stops_a_foreign_script(page):
@@ -285,7 +308,10 @@ def test_a_name_with_a_path_is_refused_in_words(page, output):
 class Evil(BaseHTTPRequestHandler):
     """Another page of this machine, at another port."""
 
+    seen: list = []
+
     def do_GET(self):
+        self.seen.append(str(self.headers) + self.path)
         self.send_response(200)
         self.send_header("Content-Type", "text/html")
         self.end_headers()
@@ -304,43 +330,120 @@ def evil():
         other.shutdown()
 
 
+# All that a page can do to another server, by name; "refused" is what it should get.
+ATTEMPTS = """
+    const [address, done] = arguments;
+    const results = {};
+    const attempt = async (name, path, options) => {
+      try {
+        const answer = await fetch(address + path, options);
+        results[name] = answer.type === "opaque" ? "refused" : await answer.text();
+      } catch { results[name] = "refused"; }
+    };
+    const load = (name, tag, settings) => new Promise((go) => {
+      const made = document.createElement(tag);
+      const end = (word) => { results[name] = word; go(); };
+      made.onload = () => end("loaded");
+      made.onerror = () => end("refused");
+      Object.assign(made, settings);
+      document.body.append(made);
+    });
+    const listen = (name, line) => new Promise((go) => {
+      const end = (word) => { results[name] = word; line.close(); go(); };
+      line.onopen = line.onmessage = () => end("open");
+      line.onerror = () => end("refused");
+    });
+    const body = '{"n_clusters":3,"n_outliers":3,"name":"evil","replace":true}';
+    const json = { "Content-Type": "application/json" };
+    const frame = (name, tag, settings) => new Promise((go) => {
+      const made = document.createElement(tag);
+      made.name = name;
+      made.onload = made.onerror = go;
+      Object.assign(made, settings);
+      document.body.append(made);
+    });
+    const send = (enctype) => new Promise((go) => {
+      const into = document.querySelector("[name=target]");
+      into.onload = go;
+      const form = document.createElement("form");
+      const action = address + "save";
+      Object.assign(form, { method: "POST", action, target: "target", enctype });
+      const field = document.createElement("input");
+      field.name = body.slice(0, -1) + ',"x":"';
+      field.value = '"}';
+      form.append(field);
+      document.body.append(form);
+      form.submit();
+    });
+    (async () => {
+      await attempt("read", "opening", {});
+      await attempt("blind read", "opening", { mode: "no-cors" });
+      await attempt("ask", "save", { method: "POST", body, headers: json });
+      await attempt("blind ask", "save", { method: "POST", body, mode: "no-cors" });
+      const whole = { method: "POST", body, headers: json, credentials: "include" };
+      await attempt("ask with cookies", "save", whole);
+      await attempt("delete", "save", { method: "DELETE" });
+      navigator.sendBeacon(address + "save", new Blob([body], { type: "text/plain" }));
+      await load("script", "script", { src: address + "script.js" });
+      await load("image", "img", { src: address });
+      await load("style", "link", { rel: "stylesheet", href: address + "style.css" });
+      await listen("events", new EventSource(address + "pages"));
+      await listen("socket", new WebSocket(address.replace("http", "ws") + "pages"));
+      await frame("target", "iframe", { src: "about:blank" });
+      await send("text/plain");
+      await send("application/x-www-form-urlencoded");
+      await frame("framed", "iframe", { src: address });
+      await frame("embedded", "object", { data: address });
+      done(results);
+    })();
+"""
+
+
 def test_another_page_can_neither_read_nor_ask_nor_frame(
     chromium, server, output, evil
 ):
     # Even if it knew the token.
     before = sorted(path.name for path in output.iterdir())
     chromium.get(evil)
-    errors(chromium)
-    script = """
-        const [address, done] = arguments;
-        const results = {};
-        const attempt = async (name, path, options) => {
-          try {
-            const answer = await fetch(address + path, options);
-            results[name] = answer.type === "opaque" ? "opaque" : await answer.text();
-          } catch (error) { results[name] = error.name; }
-        };
-        const body = '{"n_clusters":3,"n_outliers":3,"name":"evil","replace":true}';
-        const json = { "Content-Type": "application/json" };
-        (async () => {
-          await attempt("read", "opening", {});
-          await attempt("blind read", "opening", { mode: "no-cors" });
-          await attempt("ask", "save", { method: "POST", body, headers: json });
-          await attempt("blind ask", "save", { method: "POST", body, mode: "no-cors" });
-          const frame = document.createElement("iframe");
-          frame.src = address;
-          document.body.append(frame);
-          await new Promise((go) => { frame.onload = go; setTimeout(go, 1000); });
-          done(results);
-        })();
-    """
-    results = chromium.execute_async_script(script, server.address)
-    assert results["read"] == results["ask"] == "TypeError"
-    # A blind request is sent, but refused, and its sender learns nothing.
-    assert results["blind read"] in ("opaque", "TypeError")
-    assert results["blind ask"] in ("opaque", "TypeError")
+    events(chromium)
+    results = chromium.execute_async_script(ATTEMPTS, server.address)
+    assert len(results) == 11
+    assert {*results.values()} == {"refused"}
     assert sorted(path.name for path in output.iterdir()) == before
-    assert any("frame-ancestors" in each for each in errors(chromium))
+    # All that was answered to it was no.
+    answers = answers_of(chromium, server.address)
+    assert {*answers} == {403}
+    assert len(answers) >= len(results)
+    chromium.get("about:blank")
+
+
+def test_the_page_does_not_tell_others_its_address(page, server, evil):
+    # Neither by a link that somebody follows nor to a page that it opens.
+    Evil.seen.clear()
+    page.execute_script("location.href = arguments[0]", evil)
+    until(page, lambda it: it.current_url == evil)
+    assert len(Evil.seen) == 1
+    assert "Referer" not in Evil.seen[0]
+    assert server.path.strip("/") not in Evil.seen[0]
+    assert page.execute_script("return document.referrer") == ""
+
+
+def test_without_the_token_or_by_another_name_there_is_nothing(chromium, server):
+    wrong = server.address.replace(server.path, "/wrong/")
+    # Chromium takes any such name for this machine, as a foreign one could be.
+    foreign = server.address.replace("127.0.0.1", "evil.localhost")
+    for address, words in (
+        (wrong, "The token is missing."),
+        (f"{wrong}opening", "The token is missing."),
+        (foreign, "This address is not served here."),
+        (f"{foreign}opening", "This address is not served here."),
+    ):
+        chromium.get(address)
+        assert words in find(chromium, "body").text
+        status = chromium.execute_script(
+            "return performance.getEntriesByType('navigation')[0].responseStatus"
+        )
+        assert status == 403
     chromium.get("about:blank")
 
 

@@ -52,7 +52,8 @@ def explore(*words, code=CODE):
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     )
-    guard = threading.Timer(60, process.kill)
+    # Longer than all tests that share a server take on a busy machine.
+    guard = threading.Timer(240, process.kill)
     guard.start()
     try:
         yield Running(process)
