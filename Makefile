@@ -26,7 +26,7 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-14s %s\n", $$1, $$2}' Makefile
 
 demo: $(VENV)/.installed-run ## find clusters and outliers in a small data set, write a report
-	$(BIN)/corral demo --output demo-output
+	$(BIN)/corral demo --output demo-output --force
 
 test: $(VENV)/.installed-test ## run the tests and the examples in docstrings
 	$(PYTEST) $(MANY)
@@ -38,8 +38,9 @@ test-threads: $(VENV)/.installed-checks ## each test in several threads at once
 	$(PYTEST) -p run-parallel --parallel-threads 4 tests/test_threads.py
 
 test-oldest: $(VENV)/.installed-checks ## the tests with the oldest versions of all dependencies that are allowed
-	scripts/oldest $(VENV) .venv-oldest
-	.venv-oldest/bin/python -m pytest $(MANY)
+	$(BIN)/uv venv --quiet --clear --python $(BIN)/python $(VENV)-oldest
+	$(BIN)/uv pip install --quiet --python $(VENV)-oldest --resolution lowest-direct --editable '.[all,test]'
+	$(VENV)-oldest/bin/python -m pytest $(MANY)
 
 properties: $(VENV)/.installed-test ## laws of the method, on a thousand generated cases each
 	CORRAL_PROPERTY_EXAMPLES=1000 $(PYTEST) $(MANY) tests/properties
@@ -57,13 +58,14 @@ mutants: $(VENV)/.installed-checks ## whether the tests notice mistakes that are
 	$(BIN)/mutmut run
 
 soak: $(VENV)/.installed-test ## a thousand fits in a row, millions of rows, the smallest and the widest shapes
-	CORRAL_SOAK=1 $(PYTEST) tests/load
+	CORRAL_SOAK=1 $(PYTEST) --durations 0 tests/load
 
 audit: $(VENV)/.installed-checks ## known weaknesses of what a user of corral[all] installs
-	scripts/audit $(VENV)
+	$(BIN)/uv pip compile --quiet --upgrade --python $(BIN)/python --extra all --output-file $(VENV)/audit.txt pyproject.toml
+	$(BIN)/pip-audit --strict --disable-pip --no-deps --requirement $(VENV)/audit.txt
 
 dist: $(VENV)/.installed-checks ## build wheel and sdist, and test what they install
-	scripts/dist $(VENV)
+	scripts/dist $(BIN)/python
 
 lint: $(VENV)/.installed-lint ## check style, formatting and types
 	$(BIN)/ruff check .

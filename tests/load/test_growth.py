@@ -1,0 +1,140 @@
+"""Fits in a row, each with another seed, leave nothing behind."""
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+from corral import COR, all_methods
+from tests.conftest import plant
+from tests.load.memory import count_held, read_status, traced
+
+N_ROWS = 120
+# No negative numbers, for the methods that take none.
+X = np.abs(plant(0, n_per_cluster=38, n_outliers=6).X)
+GIVEN = {"n_clusters": 3, "n_outliers": 6, "n_partitions": 10, "n_neighbors": 10}
+# Forests of 100 trees take long, and hold nothing that ten do not hold.
+GIVEN["n_estimators"] = 10
+
+# Python itself keeps about 1 kB of each of the first fits for later. A copy of the rows
+# is twice the bar.
+MOST_PER_FIT = X.nbytes / 2
+# Over a thousand fits, that hardly counts: labels that are kept are five times the bar.
+MOST_PER_FIT_OF_MANY = 100
+# Of the whole process, over all fits: what its allocators do not give back.
+MOST_OF_PROCESS = 32 * 2**20
+
+
+def make_method(name, seed):
+    method = all_methods()[name]
+    given = GIVEN | {"random_state": seed}
+    return method.make(**{k: v for k, v in given.items() if k in method.parameters})
+
+
+def make_cor(seed, **parameters):
+    given = {"n_clusters": 3, "n_outliers": 6, "n_partitions": 10}
+    return COR(**(given | parameters), random_state=seed)
+
+
+def fit_paper(seed):
+    COR.paper(3, n_outliers=6, n_partitions=10, random_state=seed).fit(X)
+
+
+def fit_chosen(seed):
+    COR(n_partitions=10, random_state=seed).fit(X)
+
+
+def fit_sparse_rows(seed):
+    make_cor(seed, metric="cosine").fit(csr_array(X))
+
+
+def fit_missing_cells(seed):
+    rows = X.copy()
+    rows[seed % N_ROWS, 0] = np.nan
+    make_cor(seed).fit(rows)
+
+
+def fit_weighted_rows(seed):
+    make_cor(seed).fit(X, sample_weight=np.arange(1, N_ROWS + 1))
+
+
+def fit_blocks(seed):
+    rows = X + seed
+    make_cor(seed).fit(lambda: iter(np.array_split(rows, 3)))
+
+
+def fit_and_answer(seed):
+    model = make_cor(seed).fit(X)
+    model.predict(X + seed)
+    model.score_samples(X + seed)
+    model.explain(X[:5])
+    assert model.outlier_confidence_.shape == (N_ROWS,)
+
+
+VARIANTS = {
+    each.__name__: each
+    for each in (
+        fit_paper,
+        fit_chosen,
+        fit_sparse_rows,
+        fit_missing_cells,
+        fit_weighted_rows,
+        fit_blocks,
+        fit_and_answer,
+    )
+}
+
+
+def check_growth(fit, n_fits, most_per_fit, figures, name):
+    """Fit often; the first tenth fills what is kept on purpose."""
+    n_first = n_fits // 10
+    with traced():
+        for seed in range(n_first):
+            fit(seed)
+        held = count_held()
+        process = read_status("VmRSS")
+        for seed in range(n_first, n_fits):
+            fit(seed)
+        per_fit = (count_held() - held) / (n_fits - n_first)
+    of_process = read_status("VmRSS") - process
+    figures.append(
+        f"{name:18} {n_fits:5} fits: {per_fit:6.0f} bytes per fit stay, "
+        f"process {of_process / 2**20:+6.1f} MB"
+    )
+    assert per_fit < most_per_fit, "bytes stay"
+    assert of_process < MOST_OF_PROCESS, "the process grows"
+
+
+def test_thirty_fits_leave_nothing(figures):
+    check_growth(lambda seed: make_cor(seed).fit(X), 30, MOST_PER_FIT, figures, "cor")
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_a_thousand_fits_of_cor_leave_nothing(name, soak, figures):
+    if not soak:
+        pytest.skip("takes minutes: set CORRAL_SOAK=1")
+    check_growth(VARIANTS[name], 1000, MOST_PER_FIT_OF_MANY, figures, name)
+
+
+@pytest.mark.parametrize("name", all_methods())
+def test_a_thousand_fits_of_any_method_leave_nothing(name, soak, figures):
+    if not soak:
+        pytest.skip("takes minutes: set CORRAL_SOAK=1")
+
+    def fit(seed):
+        make_method(name, seed).fit(X)
+
+    check_growth(fit, 1000, MOST_PER_FIT_OF_MANY, figures, name)
+
+
+@pytest.mark.parametrize(
+    ("keep", "bar"),
+    [
+        (lambda seed: X + seed, MOST_PER_FIT),
+        (lambda seed: np.full(N_ROWS, seed, dtype=np.int32), MOST_PER_FIT_OF_MANY),
+    ],
+    ids=["rows", "labels"],
+)
+def test_what_a_fit_keeps_is_noticed(keep, bar):
+    kept = []
+    with pytest.raises(AssertionError, match="bytes stay"):
+        check_growth(lambda seed: kept.append(keep(seed)), 50, bar, [], "kept")
