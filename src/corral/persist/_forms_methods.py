@@ -303,7 +303,7 @@ _DETECTORS = {
         }
     ),
     "corral.detectors._cof.COF": _neighbor_detector(
-        _chaining=floats("n"), _typical=Number()
+        _chaining=floats("d"), _typical=Number()
     ),
     "corral.detectors._ldof.LDOF": _neighbor_detector(_typical=Number()),
     "corral.detectors._fast_abod.FastABOD": _neighbor_detector(
