@@ -1,9 +1,13 @@
 """The map of the rows."""
 
+import io
+from xml.etree import ElementTree
+
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from matplotlib import rc_context
 from matplotlib.colors import to_hex
 from scipy import sparse
 from sklearn.decomposition import PCA, TruncatedSVD
@@ -35,6 +39,21 @@ def test_two_features_are_drawn_as_they_are(planted):
         np.testing.assert_array_equal(points, X[model.labels_ == label])
     assert display.ax_.get_xlabel() == "feature 0"
     assert display.ax_.get_ylabel() == "feature 1"
+
+
+def test_names_of_columns_are_words_and_no_formulas(planted):
+    # A formula that is wrong would be an error of matplotlib, as the picture is drawn.
+    names = [r"cost $\wrong{$", "<script>\u202e"]
+    X = pd.DataFrame(planted.X[:, :2], columns=names)
+    model = COR(3, n_outliers=6, n_partitions=8, random_state=0).fit(X)
+    figure = ClusterMapDisplay.from_estimator(model, X).figure_
+    file = io.StringIO()
+    with rc_context({"svg.fonttype": "none"}):
+        figure.savefig(file, format="svg")
+    drawn = ElementTree.fromstring(file.getvalue())
+    texts = [each.text for each in drawn.iter("{http://www.w3.org/2000/svg}text")]
+    assert names[0] in texts
+    assert r"<script>\u202e" in texts
 
 
 def test_more_features_are_drawn_in_principal_directions_of_the_clusters(

@@ -115,6 +115,10 @@ def test_save_asks_before_it_replaces(client, tmp_path):
         "x" * 101,
         "x.",
         "x ",
+        "a%2fb",
+        "a\u202eb",
+        "a\uff0fb",
+        "~",
     ],
     ids=repr,
 )

@@ -4,6 +4,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from corral._consensus import take_rows
+from corral._visible import spell_out
 from corral.displays._drawing import (
     OUTLIER_COLOR,
     OUTLIER_MARK,
@@ -228,7 +229,10 @@ class ClusterMapDisplay:
             self.outliers_ = ax.scatter(
                 *self.points[is_outlier].T, **{**style, **(outlier_kwargs or {})}
             )
-        ax.set(xlabel=self.axis_names[0], ylabel=self.axis_names[1])
+        # Names of columns are words, not formulas, whatever stands in them.
+        across, up = map(spell_out, self.axis_names)
+        ax.set_xlabel(across, parse_math=False)
+        ax.set_ylabel(up, parse_math=False)
         if is_outlier.any() or len(names) <= _MAX_NAMES:
             ax.legend(markerscale=1.3, **place)
         clear_spines(ax)
