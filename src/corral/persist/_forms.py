@@ -8,7 +8,7 @@ from corral.persist._forms_cor import COR_FORMS
 from corral.persist._forms_methods import METHOD_FORMS
 from corral.persist._forms_sklearn import SKLEARN_FORMS
 from corral.persist._forms_tables import TABLE_FORMS
-from corral.persist._kinds import FORMS
+from corral.persist._kinds import FORMS as FORMS
 
 FORMS.update(COR_FORMS)
 FORMS.update(METHOD_FORMS)

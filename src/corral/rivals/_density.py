@@ -246,7 +246,7 @@ class DBSCAN(DecisionMixin, _DensityClusterer):
         return -self._answer(X)[0]
 
     def _set_search(self) -> None:
-        """Set what finds the nearest core row, which follows from the core rows and is not saved."""
+        """Set what finds the nearest core row, which is not saved."""
         self._neighbors = None
         if len(self._core_labels):
             self._neighbors = NearestNeighbors(
