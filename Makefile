@@ -61,8 +61,8 @@ soak: $(VENV)/.installed-test ## a thousand fits in a row, millions of rows, the
 	CORRAL_SOAK=1 $(PYTEST) --durations 0 tests/load
 
 audit: $(VENV)/.installed-checks ## known weaknesses of what a user of corral[all] installs
-	$(BIN)/uv pip compile --quiet --upgrade --python $(BIN)/python --extra all --output-file $(VENV)/audit.txt pyproject.toml
-	$(BIN)/pip-audit --strict --disable-pip --no-deps --requirement $(VENV)/audit.txt
+	$(BIN)/uv pip compile --quiet --upgrade --python $(BIN)/python --extra all --generate-hashes --output-file $(VENV)/audit.txt pyproject.toml
+	$(BIN)/pip-audit --strict --disable-pip --require-hashes --requirement $(VENV)/audit.txt
 
 dist: $(VENV)/.installed-checks ## build wheel and sdist, and test what they install
 	scripts/dist $(BIN)/python
