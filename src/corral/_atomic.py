@@ -100,7 +100,7 @@ def _write_through(target: Path) -> Iterator[Path]:
     try:
         part = folder.path / f"part{target.suffix}"
         yield part
-        with part.open("rb") as source, target.open("wb") as sink:
+        with named(target), part.open("rb") as source, target.open("wb") as sink:
             shutil.copyfileobj(source, sink)
     finally:
         folder.remove()
@@ -126,18 +126,15 @@ def write_part(
     """
     part, descriptor = _begin(target)
     try:
-        yield part
-        if lasts:
-            _flush(part)
-        if replace:
-            _keep_mode(target, part)
-            part.replace(target)
-        else:
-            kept = _put_beside(part, target)
-        if lasts:
-            # Only then the disk knows the new name.
-            _flush(target.parent)
-        if not replace and kept != target:
+        with named(target, part):
+            yield part
+            if lasts:
+                _flush(part)
+            kept = _put(part, target) if replace else _put_beside(part, target)
+            if lasts:
+                # Only then the disk knows the new name.
+                _flush(target.parent)
+        if kept != target:
             raise KeptBesideError(target, kept)
     finally:
         # What cannot be removed now is removed by the next run.
@@ -153,7 +150,8 @@ def _begin(target: Path) -> tuple[Path, int | None]:
         part = target.with_name(_name_part(target))
         # Nobody may read it who may not read what it replaces.
         mode = _find_mode(target) | stat.S_IRUSR | stat.S_IWUSR
-        descriptor = os.open(part, os.O_CREAT | os.O_EXCL | os.O_RDWR, mode)
+        with named(target, part):
+            descriptor = os.open(part, os.O_CREAT | os.O_EXCL | os.O_RDWR, mode)
         if os.name == "nt":
             # Windows does not rename what is open.
             os.close(descriptor)
@@ -180,17 +178,16 @@ def _find_mode(target: Path) -> int:
         return 0o666
 
 
-def _keep_mode(target: Path, part: Path) -> None:
-    """Give a part the owner and the permissions of the file that it replaces."""
-    try:
+def _put(part: Path, target: Path) -> Path:
+    """Replace a file by a part, which gets its owner and permissions."""
+    with contextlib.suppress(FileNotFoundError):
         found = target.stat()
-    except FileNotFoundError:
-        return
-    if hasattr(os, "chown"):
-        # Only root may give files away.
-        with contextlib.suppress(OSError):
-            os.chown(part, found.st_uid, found.st_gid)
-    part.chmod(_find_mode(target))
+        if hasattr(os, "chown"):
+            # Only root may give files away.
+            with contextlib.suppress(OSError):
+                os.chown(part, found.st_uid, found.st_gid)
+        part.chmod(_find_mode(target))
+    return part.replace(target)
 
 
 def _put_beside(part: Path, target: Path) -> Path:
@@ -236,17 +233,19 @@ def _flush(path: Path) -> None:
 
 
 @contextmanager
-def named(path: str | Path) -> Iterator[None]:
+def named(path: Path, part: Path | None = None) -> Iterator[None]:
     """Name the file in an error of writing it, such as that of a full disk.
 
     Parameters
     ----------
-    path : str or Path
+    path : Path
+    part : Path, default=None
+        What may be named in its place, and says little to the user.
     """
     try:
         yield
     except OSError as error:
-        if error.errno is None or error.filename is not None:
+        if error.errno is None or str(error.filename) not in ("None", str(part)):
             raise
         raise OSError(error.errno, os.strerror(error.errno), str(path)) from error
 

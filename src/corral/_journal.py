@@ -12,7 +12,7 @@ import scipy
 import sklearn
 
 import corral
-from corral._atomic import named, write_atomically, write_part
+from corral._atomic import write_atomically, write_part
 from corral._leftovers import TemporaryFolder, take_lock
 
 logger = logging.getLogger(__name__)
@@ -100,10 +100,9 @@ class Journal:
 
     def write(self, name: str, arrays: dict[str, np.ndarray]) -> None:
         """Write an entry, in the place of an older one."""
-        path, lasts = self._path(name), self._home is None
+        lasts = self._home is None
         with (
-            named(path),
-            write_part(path, lasts=lasts) as part,
+            write_part(self._path(name), lasts=lasts) as part,
             part.open("wb") as file,
         ):
             # The last part, without which others may be missing as well.

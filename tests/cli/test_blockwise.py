@@ -95,7 +95,7 @@ def test_the_summary_is_the_same_but_for_time_and_how_it_was_read(files, request
 @pytest.mark.parametrize("with_labels", [True, False])
 def test_json_is_the_same(files, with_labels, request, tmp_path):
     labels = ("--labels", tmp_path / "l.csv") if with_labels else ()
-    options = (*FIT, *labels, "--json")
+    options = (*FIT, *labels, "--json", "--force")
     whole = run_corral("fit", files / "data.parquet", *options).stdout
     request.getfixturevalue("by_blocks")
     blocks = run_corral("fit", files / "data.parquet", *options).stdout
@@ -444,7 +444,7 @@ def test_a_checkpoint_that_was_just_begun_is_gone_on_with(files, tmp_path):
     notes = tmp_path / "notes"
     notes.mkdir()
     (notes / ".checkpoint.123.part.json").write_text("{")
-    words = ("--checkpoint-dir", notes, "--labels", tmp_path / "l.csv")
+    words = ("--checkpoint-dir", notes, "--labels", tmp_path / "l.csv", "--force")
     result = run_corral("fit", files / "data.csv", *FIT, *words)
     assert result.exit_code == 0, result.output
     (notes / "checkpoint.json").unlink()
@@ -462,7 +462,8 @@ def test_files_of_a_folder_may_differ_in_columns_that_are_not_asked_for(
     pq.write_table(table.slice(0, 100), parts / "a.parquet")
     more = table.slice(100).append_column("more", pa.array([1.5] * 50))
     pq.write_table(more.drop_columns(["day"]), parts / "b.parquet")
-    chosen = (*FIT, "--columns", "a,c,color", "--model", tmp_path / "m.skops")
+    model = ("--model", tmp_path / "m.skops", "--force")
+    chosen = (*FIT, "--columns", "a,c,color", *model)
     expected = run_corral("fit", files / "data.csv", *chosen)
     found = run_corral("fit", parts, *chosen)
     assert found.exit_code == 0, found.output

@@ -118,7 +118,7 @@ def test_a_damaged_checkpoint_is_named(table, killed):
     # Last of all, for it cannot be mended.
     path = list_blocks(killed)[0]
     path.write_bytes(path.read_bytes()[:-100])
-    done = run(words(table, killed, "labels.csv"))
+    done = run(words(table, killed, "more.csv"))
     assert done.returncode == 2
     assert f"The checkpoint '{path}' is damaged" in done.stderr
     assert "start again" in done.stderr

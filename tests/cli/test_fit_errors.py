@@ -155,10 +155,14 @@ def test_a_full_disk_names_the_file(bad, monkeypatch, option, writer):
     result = run_corral("fit", "data.csv", *FIT, option, name)
     assert result.exit_code == 2
     assert only_line(result.stderr) == (
-        f"Error: '{name}' cannot be used: No space left on device."
+        f"Error: '{name}' cannot be written, because the disk is full. Make room, or "
+        "name a place on another disk."
     )
 
 
 def test_a_full_disk_behind_standard_output_is_one_sentence():
     error = OSError(errno.ENOSPC, "No space left on device")
-    assert sentence(error) == "Reading or writing failed: No space left on device."
+    assert sentence(error) == (
+        "Standard output or a temporary file cannot be written, because the disk is "
+        "full. Make room, or set TMPDIR to a folder on another disk."
+    )

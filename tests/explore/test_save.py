@@ -21,10 +21,10 @@ def check_same_files(saved):
     """Run the command that was saved; labels and report are the same to the byte."""
     labels, report, script = map(Path, saved["files"])
     before = [labels.read_bytes(), report.read_bytes()]
-    labels.unlink()
+    labels.write_text("changed")
     report.unlink()
     line = script.read_text().splitlines()[1]
-    assert line == saved["command"]
+    assert line == f"{saved['command']} --force"
     run_line(line)
     assert [labels.read_bytes(), report.read_bytes()] == before
 

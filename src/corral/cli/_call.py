@@ -12,8 +12,8 @@ from corral.cli._names import Names, join_names
 # What the user said, as against defaults.
 _SAID = (ParameterSource.COMMANDLINE, ParameterSource.DEFAULT_MAP)
 
-# They change how a call looks, not what it finds.
-_LEFT_OUT = {"show"}
+# They change how a call looks, or what it may replace, not what it finds.
+_LEFT_OUT = {"force", "show"}
 
 
 def command_line(ctx: click.Context) -> str:

@@ -8,12 +8,13 @@ import click
 from corral.cli._bar import progress
 from corral.cli._config import config_option
 from corral.cli._errors import Failure
-from corral.cli._files import check_outputs, print_json, write_labels
+from corral.cli._files import print_json
 from corral.cli._methods import MethodName
 from corral.cli._names import Names, flatten
 from corral.cli._options import (
     INPUT,
     OUTPUT,
+    force_option,
     json_option,
     method_options,
     method_settings,
@@ -22,6 +23,7 @@ from corral.cli._options import (
     table_options,
     table_settings,
 )
+from corral.cli._outputs import Outputs
 
 
 def _check_methods(
@@ -59,6 +61,7 @@ Examples:
     "--labels", type=OUTPUT, help="File for the labels, with a column per method."
 )
 @raw_option
+@force_option
 @config_option()
 @json_option
 @progress_option
@@ -69,6 +72,7 @@ def compare(
     methods: list[str],
     labels: Path | None,
     raw_text: bool,
+    force: bool,
     as_json: bool,
     show: bool | None,
     form: str | None,
@@ -85,7 +89,7 @@ def compare(
     of outliers by themselves. All others get the same numbers, so that they can be
     compared: what is not given is chosen by cor, for all of them.
     """
-    check_outputs({"--labels": labels}, [data])
+    outputs = Outputs({"--labels": labels}, [data], force=force)
     settings = method_settings(ctx, options)
     with progress(show) as bar:
         bar.stage("starting")
@@ -95,14 +99,15 @@ def compare(
         table = read(data, form, bar)
         found = fit_all(table, methods, settings, table_settings(options), bar)
         if labels is not None and found.columns:
-            write_labels(labels, found.columns, raw_text=raw_text)
+            outputs.write_labels(found.columns, raw_text=raw_text)
 
     failed = found.facts["failed"]
     if as_json:
         print_json(found.facts)
     elif len(failed) < len(methods):
-        click.echo(in_words(found.facts, labels))
+        click.echo(in_words(found.facts, outputs.files.get("labels")))
     if failed:
         # What the others found is shown all the same.
         reasons = " ".join(f"{name}: {reason}" for name, reason in failed.items())
         raise Failure(f"{len(failed)} of {len(methods)} methods failed. {reasons}")
+    outputs.check_names()

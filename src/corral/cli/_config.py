@@ -10,8 +10,9 @@ from corral.cli._errors import near_names
 from corral.cli._names import Names
 from corral.cli._numbers import Range
 
-# Options of the call itself, which a file cannot hold.
-_NOT_IN_FILE = {"config", "debug", "help"}
+# Options of the call itself, which a file cannot hold. Leave to replace files is given
+# for one call, not for all that read the file.
+_NOT_IN_FILE = {"config", "debug", "force", "help"}
 
 
 def config_option():
@@ -64,6 +65,12 @@ def _read(ctx: click.Context, param: click.Parameter, path: Path | None) -> None
     for key, value in settings.items():
         option = options.get(_find(key, options) or "")
         if option is None:
+            if key == "force":
+                raise click.UsageError(
+                    f"'{path}' has the key 'force', which a file cannot hold. Say "
+                    "--force on the command line.",
+                    ctx,
+                )
             names = [max(each.opts, key=len).lstrip("-") for each in options.values()]
             hint = near_names(key, names)
             raise click.UsageError(f"'{path}' has the key {key!r}. {hint}", ctx)

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from corral.cli._files import check_extras, make_folder, write_labels, write_text
+from corral.cli._files import check_extras, make_folder
+from corral.cli._options import force_option
+from corral.cli._outputs import Outputs
 from corral.cli._text import fact
 
 if TYPE_CHECKING:
@@ -45,7 +47,8 @@ Examples:
     show_default=True,
     help="Seed of the planted rows and of the fit.",
 )
-def demo(output: Path, seed: int) -> None:
+@force_option
+def demo(output: Path, seed: int, force: bool) -> None:
     """Find clusters and planted outliers in a small data set.
 
     Makes rows in a few round groups, strews others among them, and finds both without
@@ -59,6 +62,10 @@ def demo(output: Path, seed: int) -> None:
     from corral.report import summarize, to_html
 
     make_folder(output)
+    labels = "The labels' file"
+    report = "The report's file"
+    paths = {labels: output / "labels.csv", report: output / "report.html"}
+    outputs = Outputs(paths, [], force=force)
     data = _demo_data(seed)
     click.echo(f"data      {data.X.shape[0]:,} rows x {data.X.shape[1]} features")
     click.echo(f"          {data.story}")
@@ -71,7 +78,6 @@ def demo(output: Path, seed: int) -> None:
     n_found = np.isin(outliers, data.planted).sum()
     sizes = np.bincount(model.labels_[model.labels_ >= 0], minlength=model.n_clusters_)
     page = to_html(summarize(model, data.X, feature_names=data.feature_names))
-    labels_path, report_path = output / "labels.csv", output / "report.html"
     columns = {
         "id": range(len(model.labels_)),
         "label": model.labels_,
@@ -79,8 +85,8 @@ def demo(output: Path, seed: int) -> None:
         "outlier_score": model.outlier_scores_,
         **confidence_columns(model),
     }
-    write_labels(labels_path, columns)
-    write_text(report_path, page)
+    outputs.write_labels(columns, option=labels)
+    outputs.write_text(report, page)
 
     click.echo(f"fit       {seconds:.1f} seconds")
     click.echo(f"clusters  {len(sizes)}, with {', '.join(map(str, sizes))} rows")
@@ -89,8 +95,9 @@ def demo(output: Path, seed: int) -> None:
         f"{n_found} of the {_N_PLANTED} planted ones among them"
     )
     click.echo(fact("chosen", model.selection_.reason))
-    click.echo(f"labels    {labels_path}")
-    click.echo(f"report    {report_path}")
+    click.echo(f"labels    {outputs.files[labels]}")
+    click.echo(f"report    {outputs.files[report]}")
+    outputs.check_names()
 
 
 def _demo_data(seed: int) -> _DemoData:

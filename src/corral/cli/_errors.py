@@ -1,6 +1,8 @@
 """Errors as one sentence: what the user did, what it should be, what to do."""
 
+import errno
 import sys
+import tempfile
 import traceback
 import warnings
 from collections.abc import Iterable, Iterator
@@ -23,6 +25,13 @@ EXIT_CODES = {
 
 # What the library raises where the request or the data is at fault.
 _EXPECTED = (EOFError, ImportError, MemoryError, OSError, ValueError)
+
+# Errors of a place that takes no more, and what they mean.
+_FULL = {
+    errno.ENOSPC: "the disk is full",
+    errno.EDQUOT: "your share of the disk is full",
+    errno.EFBIG: "files may not be that large there",
+}
 
 # The search for near names compares every letter; and a longer list helps nobody.
 _MOST_SEARCHED = 2000
@@ -107,6 +116,14 @@ def sentence(error: Exception) -> str:
     -------
     text : str
     """
+    if isinstance(error, OSError) and error.errno in _FULL:
+        return _say_full(error)
+    if isinstance(error, OSError) and error.errno == errno.EROFS and error.filename:
+        name = one_line(str(error.filename))
+        return (
+            f"'{name}' cannot be written, because its disk can only be read. Name a "
+            "place on another disk."
+        )
     if isinstance(error, OSError) and error.strerror and error.filename:
         name = one_line(str(error.filename))
         return f"'{name}' cannot be used: {_end(error.strerror)}"
@@ -121,6 +138,17 @@ def sentence(error: Exception) -> str:
         f"corral met an error it does not expect, {_end(_name(error, text))} Run again "
         "with --debug and report what it shows."
     )
+
+
+def _say_full(error: OSError) -> str:
+    """Return what to do where a file finds no more room."""
+    name = one_line(str(error.filename)) if error.filename else ""
+    what = f"'{name}'" if name else "Standard output or a temporary file"
+    why = _FULL[error.errno or 0]
+    place = "name a place on another disk"
+    if not name or name.startswith(tempfile.gettempdir()):
+        place = "set TMPDIR to a folder on another disk"
+    return f"{what} cannot be written, because {why}. Make room, or {place}."
 
 
 def near_names(name: str, known: Iterable[str]) -> str:

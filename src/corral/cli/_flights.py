@@ -11,22 +11,21 @@ from corral.cli._call import command_line
 from corral.cli._config import config_option
 from corral.cli._files import (
     check_extras,
-    check_outputs,
     print_json,
     print_rows,
-    write_labels,
-    write_text,
 )
 from corral.cli._options import (
     INPUT,
     OUTPUT,
     choose_one,
+    force_option,
     format_option,
     json_option,
     labels_option,
     progress_option,
     raw_option,
 )
+from corral.cli._outputs import Outputs
 from corral.cli._text import count, fact, listing
 
 if TYPE_CHECKING:
@@ -116,6 +115,7 @@ Examples:
 @labels_option
 @raw_option
 @click.option("--report", type=OUTPUT, help="File for the maps, a page of HTML.")
+@force_option
 @config_option()
 @json_option
 @progress_option
@@ -126,6 +126,7 @@ def flights(
     labels: Path | None,
     raw_text: bool,
     report: Path | None,
+    force: bool,
     as_json: bool,
     show: bool | None,
     form: str | None,
@@ -144,7 +145,8 @@ def flights(
     Without --labels, the labels go to standard output and the summary to standard
     error. Label -1 is an outlier; flights that were set apart have none.
     """
-    check_outputs({"--labels": labels, "--report": report}, [tracks])
+    paths = {"--labels": labels, "--report": report}
+    outputs = Outputs(paths, [tracks], force=force)
     check_extras(report=report is not None)
     choose_one(ctx, options, "n_outliers", "contamination")
     with progress(show) as bar:
@@ -188,19 +190,22 @@ def flights(
         # All is known before the first file is written.
         bar.stage("writing")
         if labels is not None:
-            write_labels(labels, rows, raw_text=raw_text)
+            outputs.write_labels(rows, raw_text=raw_text)
         if report is not None:
-            write_text(report, page)
+            outputs.write_text("--report", page)
 
-    outputs = {"labels": labels, "report": report}
-    files = {name: str(path) for name, path in outputs.items() if path}
-    facts = {**_facts(resampled, model, kinds), "seed": options["seed"], "files": files}
+    facts = {
+        **_facts(resampled, model, kinds),
+        "seed": options["seed"],
+        "files": outputs.files,
+    }
     if as_json:
         print_json(facts if labels else facts | {"labels": rows})
-        return
-    click.echo(_words(facts), err=labels is None)
-    if labels is None:
-        print_rows(rows, raw_text=raw_text)
+    else:
+        click.echo(_words(facts), err=labels is None)
+        if labels is None:
+            print_rows(rows, raw_text=raw_text)
+    outputs.check_names()
 
 
 def _read_share(options: dict[str, Any]) -> dict[str, Any]:

@@ -69,6 +69,10 @@ raw_option = click.option(
     "a spreadsheet would run as formulas get an apostrophe before them.",
 )
 
+force_option = click.option(
+    "--force", is_flag=True, help="Replace files that are there already."
+)
+
 memory_option = click.option(
     "--memory-limit",
     type=Size(),

@@ -6,10 +6,11 @@ from typing import Any
 import click
 
 from corral.cli._bar import progress
-from corral.cli._files import check_outputs, keep_labels, print_result
+from corral.cli._files import print_result
 from corral.cli._options import (
     INPUT,
     MODEL,
+    force_option,
     format_option,
     json_option,
     labels_option,
@@ -17,6 +18,7 @@ from corral.cli._options import (
     progress_option,
     raw_option,
 )
+from corral.cli._outputs import Outputs
 from corral.cli._text import fact
 
 
@@ -32,6 +34,7 @@ Examples:
 @format_option
 @labels_option
 @raw_option
+@force_option
 @memory_option
 @json_option
 @progress_option
@@ -41,6 +44,7 @@ def predict(
     form: str | None,
     labels: Path | None,
     raw_text: bool,
+    force: bool,
     memory_limit: str | None,
     as_json: bool,
     show: bool | None,
@@ -55,17 +59,18 @@ def predict(
     Without --labels, the labels go to standard output and the summary to standard
     error. Label -1 is an outlier.
     """
-    check_outputs({"--labels": labels}, [model, data])
+    outputs = Outputs({"--labels": labels}, [model, data], force=force)
     with progress(show) as bar:
         bar.stage("starting")
         from corral.cli._job import judge_any
 
         judged = judge_any(model, data, form, memory_limit, bar)
         blocks = judged.blocks()
-        held = keep_labels(blocks, labels, as_json=as_json, raw_text=raw_text)
+        held = outputs.keep_labels(blocks, as_json=as_json, raw_text=raw_text)
 
-    files = {"labels": str(labels)} if labels else {}
-    print_result(judged.facts | {"files": files}, held, _in_words, as_json)
+    facts = judged.facts | {"files": outputs.files}
+    print_result(facts, held, _in_words, as_json)
+    outputs.check_names()
 
 
 def _in_words(facts: dict[str, Any]) -> str:

@@ -6,8 +6,16 @@ import click
 
 from corral.cli._bar import progress
 from corral.cli._call import command_line
-from corral.cli._files import check_extras, check_outputs, write_text
-from corral.cli._options import INPUT, MODEL, OUTPUT, format_option, progress_option
+from corral.cli._files import check_extras
+from corral.cli._options import (
+    INPUT,
+    MODEL,
+    OUTPUT,
+    force_option,
+    format_option,
+    progress_option,
+)
+from corral.cli._outputs import Outputs
 from corral.cli._text import fact
 
 
@@ -26,6 +34,7 @@ Examples:
     show_default=True,
     help="File for the report, a page of HTML.",
 )
+@force_option
 @format_option
 @progress_option
 @click.pass_context
@@ -34,6 +43,7 @@ def report(
     model: Path,
     data: str,
     output: Path,
+    force: bool,
     form: str | None,
     show: bool | None,
 ) -> None:
@@ -42,7 +52,7 @@ def report(
     MODEL is a file that "corral fit --model" wrote. DATA holds the rows of the fit, or
     others with the same columns, which are then judged anew; "-" is standard input.
     """
-    check_outputs({"--output": output}, [model, data])
+    outputs = Outputs({"--output": output}, [model, data], force=force)
     check_extras(report=True, model=True)
     with progress(show) as bar:
         bar.stage("starting")
@@ -51,7 +61,7 @@ def report(
 
         judged = judge_file(model, data, form, bar)
         page = make_page(judged, data, command_line(ctx), bar)
-        write_text(output, page)
+        outputs.write_text("--output", page)
 
     rows = "those of the fit" if judged.is_training else "judged anew, not of the fit"
     click.echo(
@@ -59,7 +69,8 @@ def report(
             [
                 fact("data", f"{judged.facts['n_rows']:,} rows, {rows}"),
                 *label_words(judged.facts),
-                fact("report", str(output)),
+                fact("report", outputs.files["output"]),
             ]
         )
     )
+    outputs.check_names()

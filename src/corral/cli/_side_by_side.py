@@ -1,7 +1,6 @@
 """Methods fitted to the same table, and how well they agree."""
 
 from itertools import combinations
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -181,14 +180,14 @@ def _columns(done: dict[str, Judged]) -> dict[str, Any]:
     }
 
 
-def in_words(facts: dict[str, Any], labels: Path | None) -> str:
+def in_words(facts: dict[str, Any], labels: str | None) -> str:
     """Return a comparison as text.
 
     Parameters
     ----------
     facts : dict
         Of ``fit_all``.
-    labels : Path or None
+    labels : str or None
         Where the labels are.
 
     Returns
@@ -209,7 +208,7 @@ def in_words(facts: dict[str, Any], labels: Path | None) -> str:
             fact("all agree", f"to set aside {count(len(everyone), 'row')}{which}")
         )
     if labels is not None:
-        parts.append(fact("labels", str(labels)))
+        parts.append(fact("labels", labels))
     return "\n\n".join(parts)
 
 

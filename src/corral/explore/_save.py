@@ -10,9 +10,9 @@ from typing import Any
 from corral._visible import spell_out
 from corral.cli._bar import progress
 from corral.cli._call import command_line
-from corral.cli._files import check_outputs, write_labels, write_text
 from corral.cli._fit import fit
 from corral.cli._lazy import HELP_NAMES
+from corral.cli._outputs import Outputs
 from corral.cli._work import judge_fit, make_page
 from corral.explore._session import Session
 
@@ -116,26 +116,23 @@ class Writer:
         script = self._folder / f"{name}-command.sh"
         paths = [labels, report, script]
         there = [path.name for path in paths if os.path.lexists(path)]
-        if there and not (replace or self._force):
+        may_replace = replace or self._force
+        if there and not may_replace:
             raise FilesExistError(there)
-        check_outputs(
-            {
-                "The labels' file": labels,
-                "The report's file": report,
-                "The command's file": script,
-            },
-            [self._source],
-        )
-        outputs = ["--labels", str(labels), "--report", str(report)]
-        command = self.command(n_clusters, n_outliers, *outputs)
+        titles = ("The labels' file", "The report's file", "The command's file")
+        asked = dict(zip(titles, paths, strict=True))
+        outputs = Outputs(asked, [self._source], force=may_replace)
+        words = ["--labels", str(labels), "--report", str(report)]
+        command = self.command(n_clusters, n_outliers, *words)
         judged = self._judge(n_clusters, n_outliers)
         with progress(False) as bar:
             page = make_page(judged, self._source, command, bar)
         # All is known before the first file is written.
-        write_labels(labels, judged.columns, raw_text=self._raw_text)
-        write_text(report, page)
-        write_text(script, _write_script(command, labels.name, report.name))
-        files = [spell_out(str(path)) for path in paths]
+        outputs.write_labels(judged.columns, option=titles[0], raw_text=self._raw_text)
+        outputs.write_text(titles[1], page)
+        script_text = _write_script(command, labels.name, report.name)
+        outputs.write_text(titles[2], script_text)
+        files = [spell_out(path) for path in outputs.files.values()]
         return {"files": files, "command": spell_out(command)}
 
     def _judge(self, n_clusters: int, n_outliers: int):
@@ -183,4 +180,8 @@ def suggest_name(source: str) -> str:
 def _write_script(command: str, *names: str) -> str:
     # As Python writes it: a line end in the name of the folder would end the comment.
     here = repr(os.getcwd())
-    return f"# Makes {' and '.join(names)} again, in the folder {here}.\n{command}\n"
+    made = " and ".join(names)
+    return (
+        f"# Makes {made} again, in the folder {here}, and replaces them.\n"
+        f"{command} --force\n"
+    )

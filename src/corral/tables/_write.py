@@ -46,6 +46,7 @@ def write_rows(
     columns: Columns | Iterable[Columns],
     *,
     escape_formulas: bool = True,
+    replace: bool = True,
 ) -> None:
     """Write columns as CSV, TSV or Parquet, complete or not at all.
 
@@ -62,6 +63,9 @@ def write_rows(
         would run as a formula get an apostrophe before them; see :func:`write_csv`.
         False writes them as they are, for programs. Parquet has them as they are in
         any case.
+    replace : bool, default=True
+        Whether a file that is there is replaced. Else the new one gets another name,
+        and an error tells it.
 
     Examples
     --------
@@ -75,7 +79,7 @@ def write_rows(
     1,-1
     """
     write = _find_writer(Path(path))
-    with write_atomically(path) as part:
+    with write_atomically(path, replace=replace) as part:
         write(part, _read_blocks(columns), escape_formulas)
 
 
