@@ -115,7 +115,9 @@ def test_one_hot_rows_by_hand():
 
 def test_codes_of_some_samples_by_hand():
     # Samples 2, 5 and 0 have the codes 1, 3 and 3.
-    some = all_codes().take(np.array([2, 5, 0]))
+    codes = all_codes()
+    some = codes.take(np.array([2, 5, 0]))
+    assert some.book is codes.book
     assert some.rows.tolist() == [[1, 2], [3, 0]]
     assert some.inverse.tolist() == [0, 1, 1]
     assert some.counts.tolist() == [1, 2]

@@ -457,14 +457,15 @@ def test_clusters_without_a_sample_that_is_kept_do_not_count():
 
 
 def test_separation_is_that_of_the_samples_kept():
-    # One sample of each code is kept, three of them in cluster 0. In each partition,
-    # the one without a label is left out.
-    problem = few_codes()
+    # Two samples of 00 and one of 1? are kept in cluster 0, one of 01 in cluster 1, and
+    # none in cluster 2. In each partition, those without a label are left out.
+    problem = few_codes(n_clusters=3)
     problem.settings = replace(problem.settings, separating=[0, 1])
-    restart = put(problem, [0, 0, 1, 0], aside=[1, 0, 0, 0])
-    sizes = np.array([3.0, 1.0])
-    joint = [np.array([[2.0, 0, 0], [0, 1, 0]]), np.array([[1.0, 2, 0], [0, 0, 0]])]
-    expected = measure_separation(sizes, joint)
+    restart = put(problem, [0, 1, 0, 1], aside=[0, 0, 0, 1])
+    sizes = np.array([3.0, 1.0, 0.0])
+    first = np.array([[2.0, 1, 0], [1, 0, 0], [0, 0, 0]])
+    second = np.array([[2.0, 0, 0], [0, 1, 0], [0, 0, 0]])
+    expected = measure_separation(sizes, [first, second])
     assert problem.separation(restart) == expected > 0
 
 
@@ -479,6 +480,9 @@ def test_separation_by_hand():
     h = -(0.75 * np.log(0.75) + 0.25 * np.log(0.25))
     uneven = measure_separation(np.array([3, 1]), [np.diag([6.0, 2.0])])
     assert uneven == pytest.approx((h / np.log(2)) ** 0.15)
+    # Weights may be small.
+    light = measure_separation(np.array([0.03, 0.01]), [np.diag([0.03, 0.01])])
+    assert light == pytest.approx(uneven)
     # One of three clusters is empty: log(2) / (log(2)^0.85 log(3)^0.15).
     empty = measure_separation(np.array([2, 2, 0]), [np.diag([2.0, 2.0, 0.0])])
     assert empty == pytest.approx((np.log(2) / np.log(3)) ** 0.15)
