@@ -55,7 +55,7 @@ coverage: $(VENV)/.installed-checks ## which lines and branches the tests reach;
 	$(BIN)/coverage report
 
 mutants: $(VENV)/.installed-checks ## whether the tests notice mistakes that are put in
-	$(BIN)/mutmut run
+	$(BIN)/python scripts/mutants
 
 soak: $(VENV)/.installed-test ## a thousand fits in a row, millions of rows, the smallest and the widest shapes
 	CORRAL_SOAK=1 $(PYTEST) --durations 0 tests/load
