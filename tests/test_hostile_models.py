@@ -1,0 +1,246 @@
+"""Files that are made to harm are refused in a sentence, soon and in little memory."""
+
+import io
+import json
+import os
+import pickle
+import socket
+import struct
+import time
+import tracemalloc
+import zipfile
+
+import joblib
+import numpy as np
+import pytest
+import skops.io
+
+import corral
+from tests.models.make import HERE
+
+GOOD = HERE / corral.__version__
+
+# Imported before time and memory are measured.
+assert skops.io
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "model.skops"
+
+
+def read_members(name="cor"):
+    with zipfile.ZipFile(GOOD / f"{name}.skops") as archive:
+        return {each: archive.read(each) for each in archive.namelist()}
+
+
+def write_members(path, members, method=zipfile.ZIP_DEFLATED):
+    """Write pairs of names and contents, also names that are there twice."""
+    with zipfile.ZipFile(path, "w", method) as archive:
+        for name, member in members:
+            archive.NameToInfo.pop(name, None)
+            archive.writestr(name, member)
+
+
+def refuse(path, words):
+    """Load a file, which has to fail soon, in one line, and in little memory."""
+    tracemalloc.start()
+    begin = time.perf_counter()
+    with pytest.raises(ValueError, match=words) as caught:
+        corral.load(path)
+    seconds = time.perf_counter() - begin
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert str(path) in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert peak < 100e6
+    assert seconds < 20
+
+
+def array_name(members):
+    return next(name for name in members if name.endswith(".npy"))
+
+
+def test_members_that_do_not_belong_are_refused(path):
+    pairs = list(read_members().items())
+    for name in ("../1.npy", "/1.npy", "a/1.npy", "C:\\1.npy", "x.pkl", "1.npy\n", "é"):
+        write_members(path, [*pairs, (name, b"x")])
+        refuse(path, "it has the unknown member")
+    write_members(path, [*pairs, ("123.npy", pairs[0][1])])
+    refuse(path, "'123.npy' is not both described and there")
+
+
+def test_names_that_are_there_twice_are_refused(path):
+    pairs = list(read_members().items())
+    write_members(path, [*pairs, pairs[0]])
+    refuse(path, "is there twice")
+
+
+def test_pickles_are_not_read_however_they_are_packed(path):
+    path.write_bytes(pickle.dumps(corral.COR()))
+    refuse(path, "looks like a pickle")
+    joblib.dump(corral.COR(), path)
+    refuse(path, "looks like a pickle")
+    joblib.dump(corral.COR(), path, compress=3)
+    refuse(path, "it is no zip archive")
+    members = read_members()
+    objects = io.BytesIO()
+    np.save(objects, np.array([corral.COR()], dtype=object), allow_pickle=True)
+    for content in (pickle.dumps([1]), objects.getvalue()):
+        pairs = {**members, array_name(members): content}.items()
+        write_members(path, pairs)
+        refuse(path, "is no array|is an array of object")
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_unknown_packing_is_refused(path, method):
+    write_members(path, read_members().items(), method)
+    refuse(path, "is packed in an unknown way")
+
+
+def patch_directory(path, offset, fresh):
+    """Change what the directory says of the first member."""
+    content = bytearray(path.read_bytes())
+    start = content.find(b"PK\x01\x02") + offset
+    content[start : start + len(fresh)] = fresh
+    path.write_bytes(content)
+
+
+def test_encrypted_members_are_refused(path):
+    write_members(path, read_members().items())
+    patch_directory(path, 8, b"\x01\x00")
+    refuse(path, "is encrypted")
+
+
+def test_bombs_are_refused_by_what_they_announce(path):
+    pairs = list(read_members().items())
+    zeros = bytes(2**20)
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, member in pairs:
+            archive.writestr(name, member)
+        with archive.open("1.npy", "w", force_zip64=True) as file:
+            for _ in range(64):
+                file.write(zeros)
+    assert path.stat().st_size < 2**17
+    refuse(path, "it would unpack to .* far more than a model of its size")
+
+
+def test_bombs_that_announce_little_are_refused(path):
+    pairs = [("1.npy", bytes(2**25)), *read_members().items()]
+    write_members(path, pairs)
+    patch_directory(path, 24, struct.pack("<I", 100))
+    refuse(path, "is damaged")
+
+
+def test_a_bomb_in_sparse_rows_is_refused(path):
+    members = read_members("lof-sparse")
+    name = next(each for each in members if each.endswith(".npz"))
+    inner = io.BytesIO()
+    np.savez_compressed(inner, data=np.zeros(2**22), indices=[0], indptr=[0, 1])
+    write_members(path, {**members, name: inner.getvalue()}.items())
+    refuse(path, "it would unpack to .* far more than a model of its size")
+
+
+def test_what_memory_cannot_hold_is_refused(path, monkeypatch):
+    monkeypatch.setattr("corral.persist._archive.SMALL_TOTAL", 100)
+    monkeypatch.setattr("corral.persist._archive.find_free_memory", lambda: 10_000)
+    path.write_bytes((GOOD / "cor.skops").read_bytes())
+    refuse(path, "there is not as much free memory")
+
+
+def test_arrays_that_announce_more_than_they_have_are_refused(path):
+    members = read_members()
+    name = array_name(members)
+    for shape in ("(10000000000,)", "(0, -1)", "(1e9,)", "(1,) * 90"):
+        text = f"{{'descr': '<f8', 'fortran_order': False, 'shape': {shape}}}\n"
+        length = len(text).to_bytes(2, "little")
+        content = b"\x93NUMPY\x01\x00" + length + text.encode() + bytes(8)
+        write_members(path, {**members, name: content}.items())
+        refuse(path, "is not as large as its header says|shape that cannot|is no array")
+
+
+def test_deep_descriptions_are_refused(path):
+    members = read_members()
+    for deep in ("[" * 10**6, '{"a":' * 10**6, nest(200), nest(400)):
+        write_members(path, {**members, "schema.json": deep.encode()}.items())
+        refuse(path, "nested too deeply|is no JSON")
+
+
+def nest(depth):
+    """Return a list in a list and so on, as skops describes it."""
+    node = {"__class__": "list", "__module__": "builtins", "__loader__": "ListNode"}
+    content = []
+    for _ in range(depth):
+        content = [{**node, "content": content}]
+    return json.dumps({**node, "content": content, "protocol": 2})
+
+
+def test_parts_that_stand_for_each_other_cannot_multiply(path):
+    # Each list holds the one before it twice by its number, which skops looks at
+    # 2**40 times.
+    node = {"__class__": "list", "__module__": "builtins", "__loader__": "ListNode"}
+    content = [{**node, "content": [], "__id__": 1}]
+    for number in range(2, 42):
+        twin = {**node, "content": [], "__id__": number - 1}
+        content = [{**node, "content": [*content, twin], "__id__": number}]
+    schema = {**node, "content": content, "protocol": 2}
+    members = {
+        "corral.json": read_members()["corral.json"],
+        "schema.json": json.dumps(schema).encode(),
+    }
+    write_members(path, members.items())
+    refuse(path, "holds a list and no model")
+
+
+def test_a_model_that_holds_itself_is_refused(path):
+    members = read_members("cor-detector")
+    schema = json.loads(members["schema.json"])
+    schema["content"]["content"]["estimator_"] = {
+        "__class__": "CORDetector",
+        "__module__": "corral._detector",
+        "__loader__": "ObjectNode",
+        "__id__": schema["__id__"],
+    }
+    members["schema.json"] = json.dumps(schema).encode()
+    write_members(path, members.items())
+    refuse(path, "cannot be read")
+
+
+def test_what_is_no_file_is_refused_without_waiting(path, tmp_path):
+    os.mkfifo(path)
+    refuse(path, "is a pipe or a device")
+    refuse("/dev/zero", "is a pipe or a device")
+    loop = tmp_path / "loop"
+    loop.symlink_to(loop)
+    refuse(loop, "cannot be opened")
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(tmp_path / "socket"))
+        refuse(tmp_path / "socket", "cannot be opened|is a pipe or a device")
+    refuse(tmp_path, "is a folder")
+
+
+def test_a_link_to_a_model_is_followed(path):
+    path.symlink_to(GOOD / "cor.skops")
+    assert isinstance(corral.load(path), corral.COR)
+
+
+def test_another_archive_before_the_model_is_refused(path):
+    path.write_bytes(b"#!/bin/sh\n" + (GOOD / "cor.skops").read_bytes())
+    refuse(path, "it is no zip archive")
+
+
+def test_a_newer_format_is_named(path):
+    members = read_members()
+    page = json.loads(members["corral.json"])
+    for wrong, words in [
+        (
+            {"format": 2, "corral": "1.0.0"},
+            r"written by corral 1\.0\.0 in the format 2",
+        ),
+        ({"format": "1"}, "does not say which format"),
+        ({"corral": "1\n2"}, "has a version that is none"),
+        ({"corral": "9" * 1000}, "has a version that is none"),
+    ]:
+        members["corral.json"] = json.dumps({**page, **wrong}).encode()
+        write_members(path, members.items())
+        refuse(path, words)
