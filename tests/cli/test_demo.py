@@ -60,8 +60,10 @@ def test_demo_says_where_the_files_are(result, folder):
 
 
 def test_demo_repeats_itself(result, folder, tmp_path):
-    # The same seed gives the same labels and scores, byte for byte.
-    CliRunner().invoke(command, ["demo", "--output", str(tmp_path)])
+    # The same seed gives the same labels and scores, byte for byte, also where older
+    # files are to be replaced.
+    (tmp_path / "labels.csv").write_text("old")
+    CliRunner().invoke(command, ["demo", "--output", str(tmp_path), "--force"])
     again = (tmp_path / "labels.csv").read_bytes()
     assert again == (folder / "labels.csv").read_bytes()
 

@@ -1,6 +1,7 @@
 """Errors as one sentence: what the user did, what it should be, what to do."""
 
 import errno
+import os
 import sys
 import tempfile
 import traceback
@@ -146,7 +147,7 @@ def _say_full(error: OSError) -> str:
     what = f"'{name}'" if name else "Standard output or a temporary file"
     why = _FULL[error.errno or 0]
     place = "name a place on another disk"
-    if not name or name.startswith(tempfile.gettempdir()):
+    if not name or name.startswith(os.path.join(tempfile.gettempdir(), "corral-")):
         place = "set TMPDIR to a folder on another disk"
     return f"{what} cannot be written, because {why}. Make room, or {place}."
 

@@ -62,7 +62,7 @@ class Outputs:
                 write(path, replace=self._force)
         except KeptBesideError as error:
             # Others are to be written still.
-            self._beside[option] = error.kept
+            self._beside[option] = _name_beside(path, error.kept)
 
     def write_text(self, option: str, text: str) -> None:
         """Write a text that was asked for.
@@ -129,6 +129,12 @@ class Outputs:
         ]
         if told:
             raise Failure(" ".join(told))
+
+
+def _name_beside(path: Path, kept: Path) -> Path:
+    """Return the place of a file in the words in which the user gave its own."""
+    beside = path.with_name(kept.name)
+    return beside if beside.exists() else kept
 
 
 def save_model(model: Any, path: Path, *, replace: bool) -> None:
