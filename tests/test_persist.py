@@ -5,6 +5,7 @@ import io
 import json
 import os
 import pickle
+import re
 import tempfile
 import zipfile
 from dataclasses import fields
@@ -24,6 +25,9 @@ from sklearn.preprocessing import FunctionTransformer
 import corral
 from corral import COR, CORDetector, all_methods, persist
 from corral.tables import TableModel
+from tests.models.make import HERE
+
+GOOD = HERE / corral.__version__
 
 RNG = np.random.default_rng(0)
 X = np.abs(np.concatenate([RNG.normal(1, 1, (60, 3)), RNG.normal(9, 1, (60, 3))]))
@@ -218,19 +222,44 @@ def set_schema(change):
     return change_members
 
 
+def find_node(schema, spot):
+    """Return the part of a description that attributes and places lead to."""
+    for name in spot.split("."):
+        content = schema["content"]
+        if isinstance(content, dict) and "__loader__" in content:
+            content = content["content"]
+        schema = content[int(name) if name.isdigit() else name]
+    return schema
+
+
 def set_array(spot, change):
     """Return what changes the array that an attribute is."""
 
     def change_members(members):
-        schema = json.loads(members["schema.json"])
-        for name in spot.split("."):
-            schema = schema["content"]["content"][name]
-        array = np.load(io.BytesIO(members[schema["file"]]))
+        node = find_node(json.loads(members["schema.json"]), spot)
+        array = np.load(io.BytesIO(members[node["file"]])).copy()
         buffer = io.BytesIO()
         np.save(buffer, change(array))
-        members[schema["file"]] = buffer.getvalue()
+        members[node["file"]] = buffer.getvalue()
 
     return change_members
+
+
+def set_value(spot, value):
+    """Return what changes the number or text that an attribute is."""
+    return set_schema(
+        lambda schema: find_node(schema, spot).update(content=json.dumps(value))
+    )
+
+
+def put(value, field=None):
+    """Return what puts a value at the beginning of an array."""
+
+    def change(array):
+        (array if field is None else array[field]).reshape(-1)[0] = value
+        return array
+
+    return change
 
 
 @functools.cache
@@ -401,6 +430,140 @@ def test_a_model_that_could_not_be_loaded_is_not_saved(path):
     with pytest.raises(ValueError, match=r"COR cannot be saved: COR._label_costs has"):
         model.save(path)
     assert path.read_text() == "old"
+
+
+NODES = "estimator_.estimators_.0.tree_.nodes"
+
+
+@pytest.mark.parametrize(
+    ("name", "spot", "change", "words"),
+    [
+        ("cor", "_label_costs", lambda a: a[:-1], "_label_costs has the size"),
+        ("cor", "_label_costs", put(np.nan), "_label_costs has a value that is not f"),
+        ("cor", "_centers", lambda a: a.astype("U5"), "_centers is no array of the"),
+        ("cor", "labels_", put(7), "labels_ has values from"),
+        ("cor", "nearest_labels_", put(-1), "nearest_labels_ has values from -1"),
+        (
+            "cor",
+            "_partitioner.runs.centers",
+            lambda a: a.T.copy(),
+            "half_norms has",
+        ),
+        ("cor", "_partitioner.runs.layout.n_clusters", put(10**9), "is not sorted"),
+        ("cor", "_partitioner.ruler.runs", put(100), "ruler.runs has values from"),
+        ("cor-float32", "_partitioner.runs.features", lambda a: a * 1, "is no array"),
+        (
+            "kmeans--",
+            "_centers",
+            lambda a: a[:, :1],
+            "shift has the size 3",
+        ),
+        ("kcc", "_cost_table", lambda a: a[:, :1], "costs are those of other cluste"),
+        ("k-center", "exemplars_", put(10**6), "exemplars_ has values"),
+        ("dbscan-sparse", "_rows.inverse", put(10**6), "inverse has values"),
+        ("lof", "_book.firsts", put(10**6), "firsts has values"),
+        (
+            "lof",
+            "estimator_._distances_fit_X_",
+            lambda a: a[:, :2],
+            "_ has the size 2",
+        ),
+        ("cof", "_neighbors._distinct", lambda a: a[:, :1], "have other columns"),
+        ("iforest", NODES, put(10**6, "left_child"), "a node that leads nowhere"),
+        ("iforest", NODES, put(0, "right_child"), "a node that leads nowhere"),
+        ("iforest", NODES, put(3, "feature"), "a feature that is not there"),
+        ("iforest", NODES, lambda a: a[:0], "has no nodes"),
+        ("iforest", "estimator_.estimators_features_.0", put(3), "features_.0. has v"),
+        ("tonmf", "components_", put(-1), "components_ has values"),
+        ("table", "encoder_._scales.unit", put(0), "unit has values"),
+        (
+            "table-words",
+            "encoder_._words.idf",
+            lambda a: a[1:],
+            "has the size 13",
+        ),
+    ],
+)
+def test_arrays_that_do_not_fit_are_refused(path, name, spot, change, words):
+    path.write_bytes((GOOD / f"{name}.skops").read_bytes())
+    rewrite(path, set_array(spot, change))
+    with pytest.raises(ValueError, match=rf"cannot be read: .*{words}"):
+        corral.load(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "spot", "value", "words"),
+    [
+        ("cor", "n_features_in_", 4, "columns are not those of its partitions"),
+        ("cor", "n_jobs", 10**6, "n_jobs=1000000 is out of range"),
+        ("cor", "eps", 7.0, "'eps' parameter"),
+        ("cor", "offset_", "high", "offset_ is a str and no number"),
+        ("cor", "_partitioner.runs.space.scale", float("nan"), "scale=nan is not fin"),
+        ("cor-clusterers", "categorical_features.0", 7, "should be columns of X"),
+        ("cof", "_neighbors.n_neighbors", 10**6, "more neighbours than there are"),
+        ("lof", "estimator_.n_neighbors_", 6, "has the size"),
+        ("lof", "estimator_.effective_metric_", "haversine", "'haversine' is not kn"),
+        ("k-center", "_ruler._metric", "cosine", "measures by another metric"),
+        ("opca-power", "_form.2", 10**9, "max_iter=1000000000 is out of range"),
+        ("table", "encoder_.numeric_names_.0", "x", "are not those of its plans"),
+        ("table-matrix", "encoder_._n_columns", 2, "columns that are not there"),
+    ],
+)
+def test_values_that_do_not_fit_are_refused(path, name, spot, value, words):
+    path.write_bytes((GOOD / f"{name}.skops").read_bytes())
+    rewrite(path, set_value(spot, value))
+    with pytest.raises(ValueError, match=rf"cannot be read: .*{words}"):
+        corral.load(path)
+
+
+def test_sparse_rows_that_lead_out_of_their_columns_are_refused(path):
+    path.write_bytes((GOOD / "lof-sparse.skops").read_bytes())
+
+    def change(members):
+        name = next(each for each in members if each.endswith(".npz"))
+        rows = sparse.load_npz(io.BytesIO(members[name]))
+        rows.indices[0] = 10**6
+        buffer = io.BytesIO()
+        sparse.save_npz(buffer, rows)
+        members[name] = buffer.getvalue()
+
+    rewrite(path, change)
+    with pytest.raises(ValueError, match=r"cannot be read: .*indices must be < 3"):
+        corral.load(path)
+
+
+def test_attributes_that_are_not_known_are_refused(path):
+    # One of the name of a method would stand before it.
+    for name in ("predict", "other_"):
+        save_some_model(path)
+
+        def change(schema, name=name):
+            attributes = schema["content"]
+            attributes["content"][name] = attributes["content"]["n_clusters"]
+            types = attributes["key_types"]["content"]
+            types.append(types[0])
+
+        rewrite(path, set_schema(change))
+        with pytest.raises(ValueError, match=f"has the unknown attribute '{name}'"):
+            corral.load(path)
+
+
+def test_many_equal_values_are_saved_so_that_they_can_be_read(path, monkeypatch):
+    # They pack so well that they would be taken for a bomb.
+    monkeypatch.setattr("corral.persist._archive.SMALL_TOTAL", 1000)
+    model = small_cor(n_outliers=0, n_resamples=0).fit(X)
+    model.labels_ = model.nearest_labels_ = np.zeros(10**6, dtype=np.int32)
+    model.outlier_scores_ = np.zeros(10**6)
+    check_same(model, round_trip(model, path), NEW)
+
+
+def test_the_page_about_models_gives_what_it_says(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    page = Path(__file__).parents[1] / "docs" / "howto" / "models.md"
+    code = re.search(r"```python\n(.*?)```", page.read_text("utf-8"), re.S)[1]
+    names = {}
+    exec(code, names)
+    check_same(names["model"], names["again"], names["X"])
 
 
 def test_an_interrupted_save_leaves_the_old_file(path, monkeypatch):

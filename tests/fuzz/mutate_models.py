@@ -145,6 +145,28 @@ def change_sparse(content, rng, others):
     return write_members(members)
 
 
+def graft(content, rng, others):
+    """Replace a part by one of the same class of another model, with its arrays."""
+    members, theirs = read_members(content), read_members(rng.choice(others))
+    schema = json.loads(members["schema.json"])
+    parts = [each for each in list_nodes(schema)[1:] if "__loader__" in each]
+    part = rng.choice([each for each in parts if each["__loader__"] != "TypeNode"])
+    twins = [
+        each
+        for each in list_nodes(json.loads(theirs["schema.json"]))
+        if each.get("__class__") == part["__class__"]
+    ]
+    if twins:
+        part.clear()
+        part.update(rng.choice(twins))
+    used = {each["file"] for each in list_nodes(schema) if "file" in each}
+    # Arrays of the one may have the number of another's, which is damage as well.
+    kept = {**theirs, **members} if rng.random() < 0.5 else {**members, **theirs}
+    members = {name: kept[name] for name in sorted(used)}
+    members["schema.json"] = json.dumps(schema).encode()
+    return write_members({**members, "corral.json": kept["corral.json"]})
+
+
 def change_members(content, rng, others):
     """Drop, add, rename, swap or repeat members."""
     members = list(read_members(content).items())
@@ -210,6 +232,7 @@ KINDS = {
     "header": change_header,
     "array": change_array,
     "sparse": change_sparse,
+    "graft": graft,
     "members": change_members,
     "archive": change_archive,
     "page": change_page,

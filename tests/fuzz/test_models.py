@@ -18,7 +18,7 @@ from tests.models.make import HERE, answer
 log = logging.getLogger("corral.fuzz")
 
 # What passes the checks of the archive is tried more often than what does not.
-SHARES = {"schema": 3, "value": 5, "array": 5, "sparse": 2}
+SHARES = {"schema": 3, "value": 5, "array": 5, "sparse": 2, "graft": 5}
 
 FOLDER = HERE / corral.__version__
 
