@@ -33,6 +33,9 @@ _LONGEST_HEAD = 2**26
 _BYTES_PER_BYTE = 2
 _BYTES_PER_CELL = 12
 
+# Rows of texts that are decoded to see how long they are.
+_TRIED_ROWS = 2**10
+
 # Bytes that are looked at at once.
 _COUNTED_BYTES = 2**24
 
@@ -189,7 +192,7 @@ def _head_of(file: Any) -> tuple[str, str]:
 
 def _find_delimiter(head: str) -> str:
     """Return which of comma, semicolon and tab parts the first line most often."""
-    line = re.sub(r'"[^"]*"', "", head.lstrip("\r\n").partition("\n")[0]).rstrip("\r")
+    line = re.sub(r'"[^"]*"', "", _first_line(head))
     if ";" in line and _are_numbers(line.split(";"), ","):
         return ";"
     # Names hold commas sooner than semicolons and tabs. A line without any of them is
@@ -198,8 +201,12 @@ def _find_delimiter(head: str) -> str:
 
 
 def _first_cells(head: str, delimiter: str) -> list[str]:
-    line = head.lstrip("\r\n").partition("\n")[0].rstrip("\r")
-    return line.split(delimiter)
+    return _first_line(head).split(delimiter)
+
+
+def _first_line(head: str) -> str:
+    """Return the first line that is not blank."""
+    return head.lstrip("\r\n").partition("\n")[0].rstrip("\r")
 
 
 def _is_header(cells: list[str], point: str) -> bool:
@@ -242,7 +249,9 @@ def why_not_csv(error: Exception, file: Any, form: CsvForm) -> str:
     form : CsvForm
     """
     if "Empty CSV" in str(error):
-        return "has no rows."
+        is_open = _first_line(form.head).count('"') % 2
+        quote = " Close the quote that is open in its first line." if is_open else ""
+        return f"has no rows.{quote}"
     try:
         for line, row, n_cells in find_odd_lines(file, form):
             return (
@@ -303,6 +312,7 @@ def _read_parquet(content: Any) -> Any:
             check_footer(file.metadata)
             width = sum(_measure_cell(kind) for kind in file.schema_arrow.types)
             check_memory(int(width * file.metadata.num_rows))
+            _check_texts(file)
             table = file.read()
         # Broken pages without a checksum may decode to what is no text.
         table.validate(full=True)
@@ -330,13 +340,34 @@ def check_footer(meta: Any) -> None:
 
 def _measure_cell(kind: Any) -> float:
     """Return the bytes that a cell of a type takes at least."""
-    types = need_arrow().types
-    if types.is_null(kind):
+    if need_arrow().types.is_null(kind):
         return 0.0
-    if types.is_primitive(kind) or types.is_decimal(kind):
-        return kind.bit_width / 8
     # Texts and lists have at least a place where they begin.
-    return 4.0
+    return kind.bit_width / 8 if _has_width(kind) else 4.0
+
+
+def _has_width(kind: Any) -> bool:
+    """Return whether all cells of a type take as many bytes."""
+    types = need_arrow().types
+    return types.is_primitive(kind) or types.is_decimal(kind)
+
+
+def _check_texts(file: Any) -> None:
+    """Refuse texts and lists that do not fit into memory.
+
+    A long text that is there once may stand in all rows, which the footer does not
+    tell. They are decoded a few rows at a time, and not kept.
+    """
+    schema = file.schema_arrow
+    columns = zip(schema.names, schema.types, strict=True)
+    loose = [name for name, kind in columns if not _has_width(kind)]
+    if not loose:
+        return
+    free, n_bytes = find_free_memory(), 0
+    for batch in file.iter_batches(_TRIED_ROWS, columns=loose):
+        n_bytes += batch.nbytes
+        if n_bytes > free:
+            check_memory(n_bytes)
 
 
 def _read_arrow(content: Any) -> Any:

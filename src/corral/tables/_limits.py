@@ -18,10 +18,12 @@ _LONGEST_NAME = 10_000
 _BYTES_PER_ROW = 8
 _BYTES_PER_PLACE = 150
 
-# Sparse forms do not write rows and columns without cells; files with so many more of
-# them than bytes hold nothing.
-_FREE_ROWS = 2**20
-_FREE_COLUMNS = 2**24
+# Sparse forms do not write rows and columns without cells. A file may have so many of
+# them in any case, and more only if it has as many bytes.
+_FREE_PLACES = 2**20
+
+# So much is there without a look, which takes a millisecond.
+_ALWAYS_FREE = 2**24
 
 # Errors list so many names.
 _MOST_LISTED = 10
@@ -35,6 +37,8 @@ def check_memory(n_bytes: int) -> None:
     n_bytes : int
         That will be taken.
     """
+    if n_bytes <= _ALWAYS_FREE:
+        return
     free = find_free_memory()
     if n_bytes > free:
         raise Broken(
@@ -97,7 +101,7 @@ def check_sparse_shape(shape: tuple[int, ...], n_bytes: int) -> None:
             f"holds a matrix of shape {shape}; it should have rows and columns."
         )
     n_rows, n_columns = shape
-    if n_rows > max(_FREE_ROWS, n_bytes) or n_columns > max(_FREE_COLUMNS, n_bytes):
+    if max(shape) > max(_FREE_PLACES, n_bytes):
         raise Broken(
             f"says that it has {n_rows:,} rows and {n_columns:,} columns, far more "
             f"than its {n_bytes:,} bytes can fill. Save it without those that are "

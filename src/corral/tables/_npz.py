@@ -75,7 +75,10 @@ class Npz(Mapping[str, np.ndarray]):
     def __init__(self, file: Any) -> None:
         try:
             self._archive = zipfile.ZipFile(file)
-        except (zipfile.BadZipFile, ValueError, OSError, EOFError) as error:
+        except FileNotFoundError:
+            raise
+        except Exception as error:
+            # Damage to an archive raises nearly anything.
             raise say_broken(error) from error
         members = self._archive.infolist()
         if len(members) > _MOST_MEMBERS:

@@ -239,13 +239,14 @@ def _guess_text(content: Any) -> str:
 
 def _check_shape(table: Any) -> None:
     """Refuse a table without rows or columns, or with names that are not clear."""
+    # First the names: an open quote in the first line leaves no rows.
+    _limits.check_names(getattr(table, "column_names", ()))
     n_rows, n_columns = table.shape
     if not n_rows:
         raise Broken("has no rows.")
     if not n_columns:
         raise Broken("has no columns.")
     _limits.check_size(n_rows, n_columns)
-    _limits.check_names(getattr(table, "column_names", ()))
 
 
 def check_names(names: Iterable[str], name: str) -> None:
