@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from corral.cli._errors import Failure
 from corral.cli._files import print_json, print_rows
 from tests.cli.example import make_rows, run_corral, write_table
 
@@ -138,6 +139,10 @@ def test_errors_name_files_and_words_spelled_out(data, words):
     assert done.exit_code == 2
     assert r"none\x1b[2J\u202e" in done.stderr
     assert not {"\x1b", "\u202e"} & set(done.output)
+
+
+def test_every_failure_is_one_line_without_what_a_terminal_would_obey():
+    assert Failure(f"a\nb{OBEYED}").format_message() == f"a b{SPELLED}"
 
 
 class Screen(io.StringIO):

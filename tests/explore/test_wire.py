@@ -5,6 +5,7 @@ import json
 import socket
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from urllib.parse import urlsplit
 
@@ -112,6 +113,7 @@ def status(answer):
         "http://127.0.0.1/{token}/opening",
         "http://evil.example/{token}/opening",
         "{token}/opening",
+        "x/{token}/opening",
         "*",
     ],
 )
@@ -167,10 +169,8 @@ def test_lengths_that_make_no_sense_are_refused_at_once(served, headers, code):
     # Without a wait for the body, which never comes.
     port, path = served
     own = (f"Origin: http://127.0.0.1:{port}", "Content-Type: application/json")
-    begin = time.perf_counter()
     answer = send(port, head(port, "POST", f"{path}view", *own, *headers))
     assert status(answer) in (code, 400)
-    assert time.perf_counter() - begin < PATIENCE
 
 
 def test_chunks_without_end_are_cut_off(served):
@@ -219,27 +219,28 @@ def test_a_websocket_is_not_opened(served):
     assert status(send(port, lines)) == 404
 
 
-@pytest.mark.parametrize(
-    "parts",
-    [
-        (b"",),
-        (b"G", b"E", b"T", b" ", b"/", b"x", b" ", b"H"),
-        (b"GET /x HTTP/1.1\r\n", *[b"X-Letter: a\r\n"] * 7),
-        (b"body", *[b" "] * 7),
-    ],
-    ids=["silence", "first line", "headers", "body"],
-)
-def test_who_is_slow_is_dropped(served, parts):
-    # Letter by letter, each well before the patience ends.
+def test_who_is_slow_is_dropped(served):
+    # Letter by letter, each well before the patience ends; all at the same time.
     port, path = served
-    if parts[0] == b"body":
-        own = (f"Origin: http://127.0.0.1:{port}", "Content-Type: application/json")
-        first = head(port, "POST", f"{path}view", *own, "Content-Length: 100")
-        parts = (first, *parts[1:])
-    begin = time.perf_counter()
-    answer = send(port, *parts, pause=PATIENCE / 5)
-    assert status(answer) is None
-    assert PATIENCE * 0.9 < time.perf_counter() - begin < 3
+    own = (f"Origin: http://127.0.0.1:{port}", "Content-Type: application/json")
+    body = head(port, "POST", f"{path}view", *own, "Content-Length: 100")
+    every = {
+        "silence": [b""],
+        "first line": [b"G", b"E", b"T", b" ", b"/", b"x", b" ", b"H"],
+        "headers": [b"GET /x HTTP/1.1\r\n", *[b"X-Letter: a\r\n"] * 7],
+        "body": [body, *[b" "] * 7],
+    }
+
+    def try_slowly(parts):
+        begin = time.perf_counter()
+        answer = send(port, *parts, pause=PATIENCE / 5)
+        return status(answer), time.perf_counter() - begin
+
+    with ThreadPoolExecutor(len(every)) as pool:
+        results = dict(zip(every, pool.map(try_slowly, every.values()), strict=True))
+    for name, (code, seconds) in results.items():
+        assert code is None, name
+        assert PATIENCE * 0.9 < seconds < 3, name
 
 
 def test_a_second_request_has_no_more_time_than_the_first(served):
@@ -263,9 +264,7 @@ def test_heads_have_an_end(served):
     port, path = served
     for lines in (["X: " + "a" * 20_000], ["X: a"] * 3000):
         endless = head(port, "GET", f"{path}opening", *lines).rstrip()
-        begin = time.perf_counter()
         assert status(send(port, endless)) == 400
-        assert time.perf_counter() - begin < PATIENCE
     assert status(send(port, f"GET {path}{'a' * 20_000}".encode())) == 400
 
 
@@ -277,6 +276,7 @@ def test_many_that_are_silent_do_not_keep_the_page_out(served):
             client = socket.create_connection(("127.0.0.1", port), timeout=3)
             stack.enter_context(closing(client))
         # Those beyond the most are closed at once, the others after their time.
+        client.settimeout(PATIENCE / 2)
         assert client.recv(1) == b""
         time.sleep(PATIENCE * 1.5)
         assert status(send(port, head(port, "GET", f"{path}opening"))) == 200

@@ -95,8 +95,8 @@ def demo(output: Path, seed: int, force: bool) -> None:
         f"{n_found} of the {_N_PLANTED} planted ones among them"
     )
     click.echo(fact("chosen", model.selection_.reason))
-    click.echo(f"labels    {outputs.files[labels]}")
-    click.echo(f"report    {outputs.files[report]}")
+    click.echo(fact("labels", outputs.files[labels]))
+    click.echo(fact("report", outputs.files[report]))
     outputs.check_names()
 
 
