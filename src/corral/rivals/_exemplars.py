@@ -11,9 +11,11 @@ from scipy.spatial.distance import cdist
 from sklearn.metrics import pairwise_distances
 from sklearn.utils.validation import check_is_fitted
 
-from corral._blocks import cut_rows
+from corral._blocks import cut_rows, find_size
 from corral._sklearn_compat import Interval
+from corral._threads import hold_blas
 from corral._tiles import level_rows
+from corral._validation import check_scores
 from corral.rivals._base import JointClusterer
 
 # Distances that one sweep works on: 2**17 float64 are 1 MiB, which stays in the cache.
@@ -101,6 +103,7 @@ class ExemplarClusterer(JointClusterer):
         check_is_fitted(self)
         # In the units of the fit: in those of X, distances may be too small to differ.
         costs = self._ruler.measure(self._read(X, reset=False), self.cluster_centers_)
+        check_scores(costs, type(self).__name__)
         labels = costs.argmin(axis=1).astype(np.int32)
         labels[-costs.min(axis=1) < self._threshold] = -1
         return labels
@@ -136,6 +139,7 @@ class ExemplarClusterer(JointClusterer):
         self._threshold = self.offset_
         self.offset_ = float(self._ruler.recover(self.offset_))
         self.outlier_scores_ = self._ruler.recover(nearest)
+        check_scores(self.outlier_scores_, type(self).__name__)
         return nearest[self.labels_ >= 0]
 
 
@@ -173,7 +177,7 @@ class Ruler:
         """Return the distances of all pairs of rows; choose the scale by them."""
         if self._metric == "sqeuclidean":
             values = X.data if issparse(X) else X
-            self._row_exponent = _choose_exponent(_largest(values))
+            self._row_exponent = _choose_exponent(find_size(values))
         distances = self.measure(X, X)
         self._refuse_infinite(distances)
         self._exponent = _choose_exponent(float(distances.max()))
@@ -181,6 +185,7 @@ class Ruler:
             np.ldexp(distances, -self._exponent, out=distances)
         return distances
 
+    @hold_blas()
     def measure(self, X, Y) -> np.ndarray:
         """Return the scaled distances between rows, of shape (n_x, n_y), float64."""
         if callable(self._metric):
@@ -249,10 +254,6 @@ class Ruler:
                     f"distance of rows {row} and {other}: distances should be finite. "
                     "Rescale X, leave such rows out or choose another metric."
                 )
-
-
-def _largest(values: np.ndarray) -> float:
-    return float(max(values.max(initial=0.0), -values.min(initial=0.0)))
 
 
 def _choose_exponent(largest: float) -> int:
