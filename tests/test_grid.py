@@ -47,7 +47,9 @@ def test_two_levels_keep_small_values_beside_a_huge_one():
 
 @pytest.mark.parametrize("n_levels", [1, 2])
 def test_sparse_is_dense(n_levels):
-    values = sparse.random_array((50, 8), density=0.3, rng=np.random.default_rng(0))
+    values = sparse.random_array(
+        (50, 8), density=0.3, random_state=np.random.default_rng(0)
+    )
     values = values.tocsr()
     grid = Grid.fit(np.ones(8), 50, n_levels=n_levels)
     np.testing.assert_array_equal(

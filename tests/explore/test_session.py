@@ -211,7 +211,9 @@ def test_tables_of_all_kinds_can_be_explored(kind, tmp_path):
     np.save(tmp_path / "rows.npy", X)
     tables = {
         "array": read_table(tmp_path / "rows.npy"),
-        "sparse": sparse.random_array((60, 30), density=0.2, rng=rng, format="csr"),
+        "sparse": sparse.random_array(
+            (60, 30), density=0.2, random_state=rng, format="csr"
+        ),
         "categories": pa.table({name: rng.choice(list("xyz"), 60) for name in "abc"}),
         "one column": pa.table({"a": X[:, 0]}),
     }

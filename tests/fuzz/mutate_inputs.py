@@ -169,7 +169,7 @@ def make_bases() -> dict[str, list[bytes]]:
     rng = np.random.default_rng(1)
     table, numbers = make_table(), make_numbers(rng)
     plain = table.drop_columns(["list", "bytes"])
-    rows = sparse.random_array((N_ROWS, 6), density=0.4, rng=rng).tocsr()
+    rows = sparse.random_array((N_ROWS, 6), density=0.4, random_state=rng).tocsr()
     sink = pa.BufferOutputStream()
     pa.csv.write_csv(plain, sink)
     text = sink.getvalue().to_pybytes()
@@ -283,7 +283,7 @@ def _lie_npy(rng) -> bytes:
 
 def _lie_npz(rng) -> bytes:
     """Return a zip archive with sound checksums, the parts of which do not fit."""
-    rows = sparse.random_array((N_ROWS, 6), density=0.4, rng=rng)
+    rows = sparse.random_array((N_ROWS, 6), density=0.4, random_state=rng)
     kind = _some(rng, ["csr", "csc", "coo", "bsr", "dia", "none", "dense"])
     parts = _split_sparse(rows, kind)
     for _ in range(_some(rng, [1, 1, 2])):

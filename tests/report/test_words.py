@@ -37,7 +37,7 @@ def test_category_in_words(share, words):
         (None, "–"),
         (float("nan"), "–"),
         (True, "true"),
-        (np.datetime64("NaT").astype(object), "–"),
+        (np.datetime64("NaT", "s").astype(object), "–"),
         (0.0, "0"),
         (212.0, "212"),
         (-0.123456, "-0.1235"),

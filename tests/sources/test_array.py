@@ -13,7 +13,9 @@ from scipy import sparse
 from corral.sources import ArraySource, UnreadableBlockError, open_source
 
 X = np.random.default_rng(0).normal(size=(50, 3))
-SPARSE = sparse.random_array((50, 3), density=0.4, rng=np.random.default_rng(1))
+SPARSE = sparse.random_array(
+    (50, 3), density=0.4, random_state=np.random.default_rng(1)
+)
 
 
 @pytest.fixture

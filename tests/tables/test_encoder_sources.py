@@ -166,7 +166,7 @@ def test_arrays_with_many_columns(order):
 
 @pytest.mark.parametrize("scale", ["auto", "standard"])
 def test_sparse_rows(scale):
-    rows = sparse.random_array((N, 30), density=0.1, format="csr", rng=0)
+    rows = sparse.random_array((N, 30), density=0.1, format="csr", random_state=0)
     source = Blocks(rows, 5000)
     on_blocks = TableEncoder(scale=scale).fit(source)
     on_rows = TableEncoder(scale=scale).fit(rows)
