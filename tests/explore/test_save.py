@@ -5,9 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from corral import COR
 from corral.cli._call import as_argument
 from corral.explore._save import FilesExistError, Writer, check_name, suggest_name
-from tests.cli.example import run_corral
+from corral.explore._session import Session
+from corral.tables import TableModel, read_table
+from tests.cli.example import make_rows, run_corral, write_table
 
 
 def run_line(line):
@@ -32,6 +35,20 @@ def check_same_files(saved):
 @pytest.mark.parametrize("numbers", [(3, 3), (2, 0), (5, 12)])
 def test_the_command_makes_the_same_files(writer, numbers):
     check_same_files(writer.save(*numbers, "mine"))
+
+
+def test_formulas_are_escaped_unless_raw_and_the_command_does_the_same(tmp_path):
+    rows = [{**row, "name": f"={row['name']}"} for row in make_rows()]
+    data = write_table(tmp_path / "data.csv", rows)
+    estimator = COR("auto", n_outliers="auto", n_partitions=30, random_state=0)
+    session = Session(read_table(data), TableModel(estimator, id_column="name"))
+    words = [str(data), "--n-partitions", "30", "--seed", "0", "--id-column", "name"]
+    for name, raw, first in (("safe", [], "'=p0,"), ("raw", ["--raw-text"], "=p0,")):
+        line = [*words, *raw]
+        writer = Writer(session, str(data), line, tmp_path, raw_text=bool(raw))
+        saved = writer.save(3, 3, name)
+        assert Path(saved["files"][0]).read_text().splitlines()[1].startswith(first)
+    check_same_files(saved)
 
 
 def test_the_full_fit_is_saved_also_where_views_are_quick(writer, session, monkeypatch):
