@@ -5,9 +5,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from corral import COR, _memory
-from corral._memory import Budget, find_free_memory, format_bytes, read_limit
+from corral import COR, _memory, all_methods
+from corral._memory import (
+    Budget,
+    check_memory,
+    find_free_memory,
+    format_bytes,
+    read_limit,
+)
 from corral.cli import _plan
+from corral.detectors import COF, LOF
+from corral.rivals import DBSCAN, HDBSCAN
 
 
 @pytest.mark.parametrize(
@@ -207,3 +215,88 @@ def test_states_are_kept_in_a_part_of_the_limit():
     assert large.holds(10**7, 100)
     # More partitions, more labels.
     assert not large.holds(10**7, 1000)
+
+
+def write_meminfo(root, **sizes):
+    (root / "proc").mkdir(exist_ok=True)
+    lines = [f"{name}: {n_bytes // 1024} kB" for name, n_bytes in sizes.items()]
+    (root / "proc" / "meminfo").write_text("\n".join(lines))
+    return root
+
+
+def test_what_cannot_fit_is_refused_with_numbers_and_a_way_out(tmp_path):
+    root = write_meminfo(tmp_path, MemAvailable=4 * 10**9, SwapFree=10**9)
+    check_memory(4_900_000_000, "The fit", "Use less.", root)
+    with pytest.raises(MemoryError) as caught:
+        check_memory(12_300_000_000, "The fit", "Use less.", root)
+    assert str(caught.value) == (
+        "The fit needs about 12.3 GB, and 5 GB are free. Use less."
+    )
+
+
+def test_what_is_small_is_never_refused(tmp_path):
+    root = write_meminfo(tmp_path, MemAvailable=0)
+    check_memory(64 * 2**20, "The fit", "Use less.", root)
+    with pytest.raises(MemoryError):
+        check_memory(64 * 2**20 + 1, "The fit", "Use less.", root)
+
+
+def test_where_nobody_tells_what_is_free_nothing_is_refused(tmp_path, monkeypatch):
+    # As on Windows; half of a guess would refuse fits that could be done.
+    monkeypatch.delattr("os.sysconf")
+    check_memory(2**60, "The fit", "Use less.", tmp_path)
+
+
+@pytest.fixture
+def short_of_memory(monkeypatch):
+    """Let hardly any memory be free, and refuse small fits, too."""
+    monkeypatch.setattr(_memory, "_NEVER_REFUSED", 0)
+    monkeypatch.setattr(_memory, "_find_most", lambda root: 1000)
+
+
+IN_MEMORY = sorted({*all_methods()} - {"cor", "cor-detector", "holoentropy"})
+
+
+@pytest.mark.parametrize("name", IN_MEMORY)
+def test_methods_that_need_all_rows_are_refused_before_they_begin(
+    name, short_of_memory, planted
+):
+    method = all_methods()[name].make()
+    title = type(method).__name__
+    with pytest.raises(
+        MemoryError, match=rf"^{title} of 186 rows needs about .* are free\. .* COR, "
+    ):
+        method.fit(np.abs(planted.X))
+
+
+@pytest.mark.parametrize("name", ["cor", "holoentropy"])
+def test_what_goes_block_by_block_or_takes_no_more_is_not_refused(
+    name, short_of_memory, planted
+):
+    all_methods()[name].make(n_outliers=6).fit(planted.X)
+
+
+def test_weights_need_all_codes_in_one_place(short_of_memory, planted):
+    with pytest.raises(MemoryError, match="186 rows with sample_weight needs about"):
+        COR(3, n_outliers=6).fit(planted.X, sample_weight=np.ones(186))
+
+
+@pytest.mark.parametrize(
+    ("model", "per_row"),
+    [
+        (LOF(n_neighbors=20), 1400 + 24 * 2),
+        (COF(n_neighbors=100), 5400 + 24 * 2),
+        (HDBSCAN(), 200 + 16 * 2),
+        (HDBSCAN(metric="cosine"), 200 + 16 * 2 + 16 * 4000),
+    ],
+)
+def test_estimates_follow_the_numbers_that_matter(model, per_row):
+    assert model._count_bytes(np.zeros((4000, 2))) == 4000 * per_row
+
+
+def test_neighbours_within_a_radius_are_counted_on_a_few_rows():
+    # Rows on a grid of whole numbers have 9 within 4.
+    X = np.arange(6000.0)[:, None]
+    few, many = (DBSCAN(eps=eps)._count_bytes(X) for eps in (4, 400))
+    assert few == pytest.approx(6000 * (216 + 12 * 9), rel=0.05)
+    assert many == pytest.approx(6000 * (216 + 12 * 801), rel=0.05)

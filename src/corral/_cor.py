@@ -35,7 +35,13 @@ from corral._explain import FeatureNames, Judge, make_frame, rank_features
 from corral._fuser import Fuser
 from corral._fusion import FusionSettings, Problem
 from corral._linkage import N_STARTS
-from corral._memory import Budget, format_bytes, read_limit
+from corral._memory import (
+    Budget,
+    check_memory,
+    format_bytes,
+    read_limit,
+    weigh_states,
+)
 from corral._notebook import NotebookMixin
 from corral._open import open_blocks, open_journal
 from corral._partition_mixin import (
@@ -876,6 +882,13 @@ class COR(
         budget = self._budget
         block_rows = budget.count_block_rows(0, self.n_partitions)
         is_small = budget.holds(n_samples, self.n_partitions)
+        if sample_weight is not None:
+            check_memory(
+                weigh_states(n_samples, self.n_partitions),
+                f"A fit of {n_samples:,} rows with sample_weight",
+                "Leave sample_weight out, then less is kept of many rows, or lower "
+                f"n_partitions (now {self.n_partitions}).",
+            )
         if sample_weight is not None or (is_small and self.checkpoint_dir is None):
             return MemoryBlocks(block)
         return MemoryBlocks(block, cut_sizes(n_samples, block_rows))

@@ -31,6 +31,9 @@ _BYTES_BESIDE = 100
 _BLOCK_SHARE = 0.4
 _STATE_SHARE = 0.25
 
+# So much is there, or all else fails as well; it is not asked for.
+_NEVER_REFUSED = 64 * 2**20
+
 # More than any machine has.
 _NO_LIMIT = 2**62
 
@@ -98,18 +101,62 @@ def find_free_memory(root: Path = Path("/")) -> int:
     )
 
 
+def check_memory(n_bytes: int, what: str, remedy: str, root: Path = Path("/")) -> None:
+    """Refuse what cannot fit into memory.
+
+    Parameters
+    ----------
+    n_bytes : int
+        About what it takes beside what is held already.
+    what : str
+        What takes it, the beginning of a sentence.
+    remedy : str
+        What to do instead, a sentence.
+    root : Path, default="/"
+        Where the folders are in which Linux tells what is free.
+    """
+    if n_bytes <= _NEVER_REFUSED:
+        return
+    room = min(_find_most(root), _find_container_rest(root), _find_process_rest(root))
+    if n_bytes > room:
+        raise MemoryError(
+            f"{what} needs about {format_bytes(n_bytes)}, and {format_bytes(room)} are "
+            f"free. {remedy}"
+        )
+
+
 def _find_available(root: Path) -> int:
+    sizes = _read_sizes(root)
+    if "MemAvailable" in sizes:
+        return sizes["MemAvailable"]
+    # Windows tells it to compiled code only.
+    total = _find_total()
+    return 4 * 2**30 if total is None else total // 2
+
+
+def _find_most(root: Path) -> int:
+    """Return what could be had if others gave way: more cannot be right."""
+    sizes = _read_sizes(root)
+    if "MemAvailable" in sizes:
+        return sizes["MemAvailable"] + sizes.get("SwapFree", 0)
+    total = _find_total()
+    return _NO_LIMIT if total is None else total
+
+
+def _read_sizes(root: Path) -> dict[str, int]:
+    """Return what Linux says of the memory, in bytes; nothing elsewhere."""
     try:
         lines = (root / "proc/meminfo").read_text().splitlines()
-        sizes = {line.split(":")[0]: line.split()[1] for line in lines}
-        return int(sizes["MemAvailable"]) * 1024
-    except (OSError, KeyError, IndexError, ValueError):
-        pass
+        return {line.split(":")[0]: int(line.split()[1]) * 1024 for line in lines}
+    except (OSError, IndexError, ValueError):
+        return {}
+
+
+def _find_total() -> int | None:
     try:
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, OSError, ValueError):
-        # Windows tells it to compiled code only.
-        return 4 * 2**30
+        return None
 
 
 def _find_process_rest(root: Path) -> int:
@@ -229,7 +276,7 @@ class Budget:
 
     def holds(self, n_rows: int, n_partitions: int) -> bool:
         """Return whether what is kept of so many rows fits in any case."""
-        return n_rows * (_COPIES_OF_LABELS * n_partitions + _BYTES_BESIDE) <= self._rest
+        return weigh_states(n_rows, n_partitions) <= self._rest
 
     def count_block_rows(self, bytes_per_row: int, n_partitions: int) -> int:
         """Return how many rows a block should have, a power of two.
@@ -244,6 +291,17 @@ class Budget:
             bytes_per_row, n_partitions
         )
         return min(max(1 << max(n_rows, 1).bit_length() - 1, _LEAST_ROWS), _MOST_ROWS)
+
+
+def weigh_states(n_rows: int, n_partitions: int) -> int:
+    """Return how many bytes the labels and codes of rows take in one place.
+
+    Parameters
+    ----------
+    n_rows : int
+    n_partitions : int
+    """
+    return n_rows * (_COPIES_OF_LABELS * n_partitions + _BYTES_BESIDE)
 
 
 def weigh_row(bytes_per_row: int, n_partitions: int) -> int:

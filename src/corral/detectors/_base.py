@@ -10,13 +10,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from corral._decision import DecisionMixin
 from corral._outliers import costliest, find_offset
+from corral._room import RoomMixin
 from corral._saving import SaveMixin
 from corral._sklearn_compat import Interval, _fit_context
 from corral._threads import hold_blas
 from corral._validation import check_scores, count_outliers, read_rows
 
 
-class Detector(SaveMixin, DecisionMixin, OutlierMixin, BaseEstimator):
+class Detector(RoomMixin, SaveMixin, DecisionMixin, OutlierMixin, BaseEstimator):
     """Base of the detectors.
 
     A detector gives two methods: ``_fit`` learns from rows and returns their scores,
@@ -111,7 +112,10 @@ class Detector(SaveMixin, DecisionMixin, OutlierMixin, BaseEstimator):
         return -scores
 
     def _read(self, X, *, reset: bool):
-        return read_rows(self, X, reset=reset, accept_sparse=self._accepts_sparse)
+        X = read_rows(self, X, reset=reset, accept_sparse=self._accepts_sparse)
+        if reset:
+            self._check_room(X)
+        return X
 
     def __sklearn_is_fitted__(self):
         return hasattr(self, "offset_")

@@ -23,6 +23,7 @@ from corral.detectors._neighbors import (
     measure_size,
     recall,
     shift,
+    weigh_neighbors,
 )
 
 # MiB that scikit-learn's search may take for distances where it computes them in
@@ -148,6 +149,9 @@ class LOF(Detector):
         self.contamination = contamination
         self.metric = metric
         self.n_jobs = n_jobs
+
+    def _count_bytes(self, X) -> int:
+        return weigh_neighbors(X, self.n_neighbors)
 
     def _fit(self, X) -> np.ndarray:
         # Refuses 0 in the words that other detectors use.

@@ -10,12 +10,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from corral._decision import DecisionMixin
 from corral._outliers import costliest, find_offset
+from corral._room import RoomMixin
 from corral._saving import SaveMixin
 from corral._sklearn_compat import Interval
 from corral._validation import check_scores, read_rows
 
 
-class JointClusterer(SaveMixin, DecisionMixin, ClusterMixin, BaseEstimator):
+class JointClusterer(RoomMixin, SaveMixin, DecisionMixin, ClusterMixin, BaseEstimator):
     """Base of the methods that find clusters and set rows aside by their cost.
 
     A method gives ``fit``, which ends in ``_set_outcome``, and ``_costs``, which
@@ -87,7 +88,10 @@ class JointClusterer(SaveMixin, DecisionMixin, ClusterMixin, BaseEstimator):
         return costs
 
     def _read(self, X, *, reset: bool):
-        return read_rows(self, X, reset=reset, accept_sparse=self._accepts_sparse)
+        X = read_rows(self, X, reset=reset, accept_sparse=self._accepts_sparse)
+        if reset:
+            self._check_room(X)
+        return X
 
     def __sklearn_is_fitted__(self):
         return hasattr(self, "labels_")

@@ -7,11 +7,12 @@ import numpy as np
 import sklearn.cluster
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClusterMixin
-from sklearn.neighbors import VALID_METRICS, NearestNeighbors
+from sklearn.neighbors import VALID_METRICS, BallTree, KDTree, NearestNeighbors
 from sklearn.utils.validation import check_is_fitted
 
 from corral._blocks import find_size
 from corral._decision import DecisionMixin
+from corral._room import RoomMixin
 from corral._row_book import RowBook
 from corral._saving import SaveMixin
 from corral._sklearn_compat import Interval, StrOptions, _fit_context
@@ -33,7 +34,16 @@ _METRICS = set().union(*VALID_METRICS.values()) - {
 _DBSCAN_METRICS = _METRICS - {"infinity", "p", "sokalmichener"}
 
 
-class _DensityClusterer(SaveMixin, ClusterMixin, BaseEstimator):
+# Rows whose neighbours tell how many all rows have, and bytes that each takes; measured
+# on 20,000 rows with 200 and 2,000 neighbours.
+_N_TRIED = 100
+_PAIR_BYTES = 12
+
+# So few rows that it does not matter how many neighbours they have.
+_N_FEW = 2000
+
+
+class _DensityClusterer(RoomMixin, SaveMixin, ClusterMixin, BaseEstimator):
     """What both methods share: they learn how many clusters and outliers there are."""
 
     # Whether rows may be sparse.
@@ -43,6 +53,8 @@ class _DensityClusterer(SaveMixin, ClusterMixin, BaseEstimator):
         X = read_rows(self, X, reset=reset, accept_sparse=self._accepts_sparse)
         size = find_size(X.data if sparse.issparse(X) else X)
         check_squares(size, "value of X", is_fit=reset)
+        if reset:
+            self._check_room(X)
         return X
 
     def _set_labels(self, labels: np.ndarray, nearest: np.ndarray) -> None:
@@ -244,6 +256,17 @@ class DBSCAN(DecisionMixin, _DensityClusterer):
             Minus the distance of each row to the nearest core row.
         """
         return -self._answer(X)[0]
+
+    def _count_bytes(self, X) -> int:
+        n_bytes = super()._count_bytes(X)
+        if X.shape[0] <= _N_FEW:
+            # They all may be neighbours.
+            return n_bytes
+        rows = X[np.linspace(0, X.shape[0] - 1, _N_TRIED).astype(int)]
+        search = NearestNeighbors(radius=self.eps, metric=self.metric).fit(X)
+        near = search.radius_neighbors(rows, return_distance=False)
+        n_pairs = X.shape[0] * sum(map(len, near)) // len(near)
+        return n_bytes + _PAIR_BYTES * n_pairs
 
     def _set_search(self) -> None:
         """Set what finds the nearest core row, which is not saved."""
@@ -484,6 +507,13 @@ class HDBSCAN(_DensityClusterer):
             "HDBSCAN has no predict: new rows have no place in its tree of links. Fit "
             "with these rows and read labels_, or use DBSCAN."
         )
+
+    def _count_bytes(self, X) -> int:
+        n_bytes = super()._count_bytes(X)
+        if self.metric in {*KDTree.valid_metrics, *BallTree.valid_metrics}:
+            return n_bytes
+        # Without a tree, all distances are there twice.
+        return n_bytes + 16 * X.shape[0] ** 2
 
     def _find_nearest(self, X: np.ndarray, labels: np.ndarray) -> np.ndarray:
         """Return the labels, with outliers in the cluster of the nearest row in one."""

@@ -84,6 +84,7 @@ class ExemplarClusterer(JointClusterer):
                 "predict on the rest, raise memory_limit, or use COR or "
                 "KMeansMinusMinus, which do not need them."
             )
+        self._refuse_above(needed, n_samples)
         self._ruler = Ruler(self.metric)
         return self._ruler.measure_all(X)
 
