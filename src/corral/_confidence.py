@@ -265,7 +265,9 @@ def _cost(
     """
     costs = np.zeros((len(rows), table.shape[1]))
     for partition in partitions:
-        costs += table[rows[:, partition] + book.offsets[partition]]
+        # NumPy before 2.0 would add up in the small type of the rows.
+        labels = rows[:, partition].astype(np.intp)
+        costs += table[labels + book.offsets[partition]]
     return costs
 
 
