@@ -66,7 +66,7 @@ def test_members_that_do_not_belong_are_refused(path):
     for name in ("../1.npy", "/1.npy", "a/1.npy", "C:\\1.npy", "x.pkl", "1.npy\n", "é"):
         write_members(path, [*pairs, (name, b"x")])
         refuse(path, "it has the unknown member")
-    write_members(path, [*pairs, ("123.npy", pairs[0][1])])
+    write_members(path, [*pairs, ("123.npy", read_members()["1.npy"])])
     refuse(path, "'123.npy' is not both described and there")
 
 
@@ -118,7 +118,7 @@ def test_bombs_are_refused_by_what_they_announce(path):
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, member in pairs:
             archive.writestr(name, member)
-        with archive.open("1.npy", "w", force_zip64=True) as file:
+        with archive.open("999.npy", "w", force_zip64=True) as file:
             for _ in range(64):
                 file.write(zeros)
     assert path.stat().st_size < 2**17
@@ -126,10 +126,10 @@ def test_bombs_are_refused_by_what_they_announce(path):
 
 
 def test_bombs_that_announce_little_are_refused(path):
-    pairs = [("1.npy", bytes(2**25)), *read_members().items()]
+    pairs = [("999.npy", bytes(2**25)), *read_members().items()]
     write_members(path, pairs)
     patch_directory(path, 24, struct.pack("<I", 100))
-    refuse(path, "is damaged")
+    refuse(path, "damaged: it is damaged: Bad CRC-32 for file '999.npy'")
 
 
 def test_a_bomb_in_sparse_rows_is_refused(path):
@@ -195,11 +195,12 @@ def test_parts_that_stand_for_each_other_cannot_multiply(path):
 def test_a_model_that_holds_itself_is_refused(path):
     members = read_members("cor-detector")
     schema = json.loads(members["schema.json"])
+    schema["__id__"] = 1
     schema["content"]["content"]["estimator_"] = {
         "__class__": "CORDetector",
         "__module__": "corral._detector",
         "__loader__": "ObjectNode",
-        "__id__": schema["__id__"],
+        "__id__": 1,
     }
     members["schema.json"] = json.dumps(schema).encode()
     write_members(path, members.items())

@@ -506,7 +506,7 @@ def test_arrays_that_do_not_fit_are_refused(path, name, spot, change, words):
         ("k-center", "_ruler._metric", "cosine", "measures by another metric"),
         ("opca-power", "_form.2", 10**9, "max_iter=1000000000 is out of range"),
         ("table", "encoder_.numeric_names_.0", "x", "are not those of its plans"),
-        ("table-matrix", "encoder_._n_columns", 2, "columns that are not there"),
+        ("table-sparse", "encoder_._n_columns", 2, "columns that are not there"),
     ],
 )
 def test_values_that_do_not_fit_are_refused(path, name, spot, value, words):
@@ -564,6 +564,12 @@ def test_the_page_about_models_gives_what_it_says(tmp_path, monkeypatch):
     names = {}
     exec(code, names)
     check_same(names["model"], names["again"], names["X"])
+
+
+def test_the_same_model_gives_the_same_file(path, tmp_path):
+    small_cor(n_outliers=3).fit(X).save(path)
+    small_cor(n_outliers=3).fit(X).save(tmp_path / "again.skops")
+    assert path.read_bytes() == (tmp_path / "again.skops").read_bytes()
 
 
 def test_an_interrupted_save_leaves_the_old_file(path, monkeypatch):

@@ -159,12 +159,18 @@ def graft(content, rng, others):
     if twins:
         part.clear()
         part.update(rng.choice(twins))
+    # Their arrays get numbers of their own, or else are taken from this model.
+    shift = rng.choice([1000, 1000, 0])
+    for each in list_nodes(part):
+        if "file" in each:
+            number, ending = each["file"].split(".")
+            each["__id__"] = int(number) + shift
+            file = f"{each['__id__']}.{ending}"
+            members.setdefault(file, theirs.get(each["file"], b""))
+            each["file"] = file
     used = {each["file"] for each in list_nodes(schema) if "file" in each}
-    # Arrays of the one may have the number of another's, which is damage as well.
-    kept = {**theirs, **members} if rng.random() < 0.5 else {**members, **theirs}
-    members = {name: kept[name] for name in sorted(used)}
-    members["schema.json"] = json.dumps(schema).encode()
-    return write_members({**members, "corral.json": kept["corral.json"]})
+    kept = {name: members[name] for name in sorted(used | {"corral.json"})}
+    return write_members({**kept, "schema.json": json.dumps(schema).encode()})
 
 
 def change_members(content, rng, others):

@@ -53,10 +53,10 @@ def as_table(X):
 def as_given(name, rows):
     """Return rows in the form in which a model was given them."""
     rows = np.array(rows)
-    if name.startswith("table"):
-        return rows if name == "table-matrix" else as_table(rows)
     if name.endswith("-sparse"):
         return sparse.csr_array(rows)
+    if name.startswith("table"):
+        return as_table(rows)
     return rows.astype(np.float32) if name.endswith("-float32") else rows
 
 
@@ -98,7 +98,7 @@ def list_models():
         "table-words": TableModel(
             small_cor(metric="cosine"), columns=["words"], tfidf=True, scale="robust"
         ),
-        "table-matrix": TableModel(all_methods()["kmeans--"].make(n_clusters=2)),
+        "table-sparse": TableModel(models["kmeans--"]),
         "table-detector": TableModel(models["lof"], columns=["size", "day"]),
     }
 

@@ -111,7 +111,10 @@ def pack(members: dict[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> bytes
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", method) as archive:
         for name, member in members.items():
-            archive.writestr(name, member)
+            # Without the time, so that the same model gives the same file.
+            info = zipfile.ZipInfo(name)
+            info.compress_type = method
+            archive.writestr(info, member)
     content = buffer.getvalue()
     if total > max(SMALL_TOTAL, _MOST_PER_BYTE * len(content)):
         # Too good to be read again: many equal values.

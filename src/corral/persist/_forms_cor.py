@@ -23,6 +23,7 @@ from corral.persist._kinds import (
     flags,
     floats,
     integers,
+    name_class,
     part,
     text,
 )
@@ -85,26 +86,42 @@ def _same_clusters(partitioner: Any) -> bool:
 
 
 def has_numbers(model: Any) -> bool:
-    """Return whether partitions see as many columns as there are numeric ones."""
+    """Return whether partitions see no columns but those that are there."""
     from corral._validation import find_categories
 
     partitioner = model._partitioner
-    n_columns = {len(each.centers[0]) for each in (partitioner.runs,) if each}
-    n_columns |= {
-        each.estimator.n_features_in_
-        for each in partitioner.clusterers
-        if each.features is None
-    }
     if model._is_precomputed:
-        return not n_columns
+        return partitioner.runs is None and not partitioner.clusterers
     names = getattr(model, "feature_names_in_", None)
-    names = None if names is None else names.tolist()
     is_category = find_categories(
-        model.categorical_features, model.n_features_in_, names
+        model.categorical_features,
+        model.n_features_in_,
+        None if names is None else names.tolist(),
     )
+    n_numbers = int((~is_category).sum())
     n_given = len(partitioner.columns.known) - len(partitioner.clusterers)
-    n_numbers = model.n_features_in_ - int(is_category.sum())
-    return n_columns <= {n_numbers} and n_given >= is_category.sum()
+    return (
+        n_given >= len(is_category) - n_numbers
+        and (partitioner.runs is None or partitioner.runs.centers.shape[1] == n_numbers)
+        and all(_sees(each, n_numbers) for each in partitioner.clusterers)
+    )
+
+
+def _sees(clusterer: Any, n_numbers: int) -> bool:
+    """Return whether a clusterer sees some columns of so many."""
+    if clusterer.features is None:
+        return clusterer.estimator.n_features_in_ == n_numbers
+    return clusterer.features.max(initial=-1) < n_numbers
+
+
+def _holds_cor(detector: Any) -> bool:
+    """Return whether a detector asks a COR that has as many columns."""
+    estimator = detector.estimator_
+    inner = getattr(estimator, "estimator", estimator)
+    return (
+        name_class(type(inner)) == COR
+        and getattr(inner, "n_features_in_", None) == detector.n_features_in_
+    )
 
 
 COR_FORMS = {
@@ -154,7 +171,7 @@ COR_FORMS = {
     _COLUMNS: Form({"known": Series(Array(("any",), "iufU"), has_own_sizes=True)}),
     _CLUSTERER: Form(
         {
-            "features": OrNone(integers("g", low=0, high="v")),
+            "features": OrNone(integers("g", low=0)),
             "estimator": part(*CLUSTERERS, f="g"),
         }
     ),
@@ -162,7 +179,7 @@ COR_FORMS = {
         {
             "runs": OrNone(part(_RUNS, r="r", f="v")),
             "columns": part(_COLUMNS),
-            "clusterers": Series(part(_CLUSTERER, v="v")),
+            "clusterers": Series(part(_CLUSTERER)),
             "ruler": OrNone(part(_RULER, r="r", f="v")),
         },
         rules={
@@ -206,7 +223,7 @@ COR_FORMS = {
     COR: Form(
         {
             "_is_precomputed": Flag(),
-            "_partitioner": part(PARTITIONER, p="p", l="l", s="s"),
+            "_partitioner": part(PARTITIONER, p="p", l="l", s="s", v="v"),
             "_label_costs": floats("s", "k"),
             "_rarity": floats("s"),
             "_centers": floats("k", "s"),
@@ -238,12 +255,7 @@ COR_FORMS = {
             "offset_": INFINITE,
             "feature_names_in_": NAMES,
         },
-        rules={
-            "it has other columns than its estimator": lambda model: (
-                getattr(model.estimator_, "n_features_in_", None)
-                == model.n_features_in_
-            )
-        },
+        rules={"it has other columns than its estimator": _holds_cor},
         rebuild=name_features,
     ),
 }

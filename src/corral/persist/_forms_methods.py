@@ -365,6 +365,7 @@ _PARTS = {
             "inverse": integers("n", low=0, high="d"),
             "firsts": integers("d", low=0, high="n"),
         },
+        rules={"it has no rows": lambda book: len(book.firsts) > 0},
     ),
     _NEIGHBORS: Form(
         {

@@ -39,7 +39,7 @@ _ENCODER = "corral.tables._encoder.TableEncoder"
 _NAMES = Series(Text())
 
 # What a column of a matrix is called.
-_MATRIX_COLUMN = re.compile(r"column ([0-9]{1,12})")
+_MATRIX_COLUMN = re.compile(r"feature ([0-9]{1,12})")
 
 
 class _Method(Kind):
@@ -145,6 +145,18 @@ def _has_weights(encoder: Any) -> bool:
     )
 
 
+def _has_profile(model: Any) -> bool:
+    """Return whether each cluster has a profile, which COR has itself."""
+    from corral.tables._model import _find_cor
+
+    if model._profile is None:
+        return _find_cor(model.estimator_) is not None
+    n_clusters = 1
+    if hasattr(model, "nearest_labels_"):
+        n_clusters = max(1, int(model.labels_.max(initial=0)) + 1)
+    return len(model._profile.centers) == n_clusters
+
+
 TABLE_FORMS = {
     _PLAN: Form(
         {
@@ -194,5 +206,6 @@ TABLE_FORMS = {
             "outlier_confidence_": Maybe(floats("n")),
             "label_confidence_": Maybe(floats("n")),
         },
+        rules={"its clusters are not those of its method": _has_profile},
     ),
 }

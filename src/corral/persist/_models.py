@@ -28,7 +28,12 @@ from corral.persist._archive import (
 from corral.persist._forms import MODELS
 from corral.persist._kinds import Sizes, check_object, name_class
 from corral.persist._packing import pack_model
-from corral.persist._schema import StrangerError, clean_schema, trusted_types
+from corral.persist._schema import (
+    StrangerError,
+    clean_schema,
+    number_arrays,
+    trusted_types,
+)
 
 # Raised when files of older releases can no longer be read, or newer ones not by older.
 _FORMAT = 1
@@ -139,11 +144,10 @@ def _write(sio: Any, model: BaseEstimator) -> bytes:
     buffer = io.BytesIO()
     sio.dump(pack_model(model), buffer)
     with zipfile.ZipFile(buffer) as archive:
-        members = {name: archive.read(name) for name in archive.namelist()}
-    members[PAGE] = json.dumps(_describe(), indent=2).encode()
-    # Parsed and written again, without the spaces that are half of it.
-    members[SCHEMA] = json.dumps(json.loads(members[SCHEMA])).encode()
-    return pack(members)
+        arrays = {name: archive.read(name) for name in archive.namelist()}
+    schema, arrays = number_arrays(json.loads(arrays.pop(SCHEMA)), arrays)
+    page = json.dumps(_describe(), indent=2).encode()
+    return pack({PAGE: page, SCHEMA: json.dumps(schema).encode(), **arrays})
 
 
 def _describe() -> dict[str, Any]:

@@ -21,6 +21,8 @@ _PLAIN = {
     "SparseMatrixNode": "scipy.sparse._csr.csr_array",
 }
 
+_ARRAYS = ("NdArrayNode", "SparseMatrixNode")
+
 # How deep a description may be nested. Models come to about 30.
 _DEEPEST = 100
 
@@ -62,6 +64,43 @@ def clean_schema(schema: Any, names: set[str]) -> dict[str, Any]:
     return {**cleaned, "protocol": protocol}
 
 
+def number_arrays(
+    schema: Any, arrays: dict[str, bytes]
+) -> tuple[dict[str, Any], dict[str, bytes]]:
+    """Return a clean description with its arrays numbered from one.
+
+    skops numbers them by where they lie in memory. So the same model gives the same
+    file, and the file tells nothing of the process that wrote it.
+
+    Parameters
+    ----------
+    schema : Any
+        As skops writes it.
+    arrays : dict of str to bytes
+
+    Returns
+    -------
+    schema : dict
+    arrays : dict of str to bytes
+    """
+    schema = clean_schema(schema, set(arrays))
+    numbered: dict[str, bytes] = {}
+    numbers: dict[str, int] = {}
+    rest: list[Any] = [schema]
+    while rest:
+        node = rest.pop()
+        if isinstance(node, dict):
+            rest += reversed(node.values())
+        elif isinstance(node, list):
+            rest += reversed(node)
+        if isinstance(node, dict) and node.get("__loader__") in _ARRAYS:
+            old = node["file"]
+            number = numbers.setdefault(old, len(numbers) + 1)
+            node["__id__"], node["file"] = number, f"{number}{old[old.index('.') :]}"
+            numbered[node["file"]] = arrays[old]
+    return schema, numbered
+
+
 def trusted_types() -> list[str]:
     """Return the names of all classes that skops may make."""
     return sorted({*_PLAIN.values(), *FORMS})
@@ -84,7 +123,7 @@ def _clean(node: Any, used: set[str], depth: int) -> dict[str, Any]:
         return _clean_dict(node, used, depth)
     if loader == "JsonNode":
         return {**kept, "content": _check_scalar(content), "is_json": True}
-    if loader in ("NdArrayNode", "SparseMatrixNode"):
+    if loader in _ARRAYS:
         return {**kept, **_clean_array(node, loader, used)}
     raise SchemaError(f"{name} stands where it cannot")
 
