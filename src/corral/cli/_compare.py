@@ -93,9 +93,11 @@ def compare(
     settings = method_settings(ctx, options)
     with progress(show) as bar:
         bar.stage("starting")
+        from corral.cli._plan import check_room
         from corral.cli._side_by_side import fit_all, in_words
         from corral.cli._work import read
 
+        check_room(data, form, "compare")
         table = read(data, form, bar)
         found = fit_all(table, methods, settings, table_settings(options), bar)
         if labels is not None and found.columns:

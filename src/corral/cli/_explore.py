@@ -120,9 +120,11 @@ def explore(
     _check(output)
     with progress(show) as bar:
         bar.stage("starting")
+        from corral.cli._plan import check_room
         from corral.cli._work import read
         from corral.explore._server import open_socket
 
+        check_room(data, form, "explore")
         taken = open_socket(port)
         try:
             table = read(data, form, bar)

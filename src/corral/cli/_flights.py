@@ -152,6 +152,7 @@ def flights(
     with progress(show) as bar:
         bar.stage("starting")
         from corral import COR
+        from corral.cli._plan import check_room
         from corral.trajectories import (
             classify_outliers,
             flights_to_html,
@@ -160,6 +161,7 @@ def flights(
             summarize_flights,
         )
 
+        check_room(tracks, form, "flights", "Take fewer flights or positions.")
         bar.stage(f"reading {tracks}")
         columns = {f"{name}_column": options[f"{name}_column"] for name in _COLUMNS}
         read = read_tracks(tracks, format=form, **columns)

@@ -4,7 +4,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from corral._memory import BASE_BYTES, LEAST_REST, format_bytes, read_limit
+from corral._memory import (
+    BASE_BYTES,
+    LEAST_REST,
+    check_memory,
+    format_bytes,
+    read_limit,
+)
 from corral.tables._read import FORMAT_WORDS, check_exists, kind_of
 from corral.tables._size import TableSize, measure_table
 
@@ -17,6 +23,12 @@ _BYTES_PER_ROW = 300
 # Forms that can be read block by block; those that are packed only as text.
 _BLOCK_FORMS = ("csv", "tsv", "parquet", "npy")
 _PACKED_FORMS = ("csv", "tsv")
+
+# What to do about a table that cannot be held.
+_SAMPLE = (
+    "Take a sample of the rows, or use corral fit, which can read them block by block "
+    "and makes a report, too."
+)
 
 # Methods that can fit rows they do not hold.
 _BLOCK_METHODS = ("cor", "cor-detector")
@@ -106,16 +118,10 @@ def plan_reading(
     plan : Plan
     """
     limit = read_limit(memory_limit)
-    path = Path(data)
-    if data != "-":
-        check_exists(path, f"'{data}'")
-    # Of standard input and pipes, it is not known how much they will give.
-    is_there = data != "-" and (path.is_file() or path.is_dir())
-    size = measure_table(path, format=form) if is_there else TableSize(None, 0)
-    growth = _BYTES_PER_BYTE * size.n_bytes + _BYTES_PER_ROW * (size.n_rows or 0)
+    size, growth = _measure(data, form)
     needed = BASE_BYTES + growth
     reasons = [*asked]
-    if path.is_dir():
+    if Path(data).is_dir():
         reasons.append("it is a folder")
     elif growth > max(limit - BASE_BYTES, LEAST_REST):
         reasons.append(
@@ -126,6 +132,41 @@ def plan_reading(
     if plan.is_by_blocks:
         _check_form(data, form, plan)
     return plan
+
+
+def check_room(
+    data: str, form: str | None, command: str, remedy: str = _SAMPLE
+) -> None:
+    """Refuse a table that a command needs as a whole and memory cannot hold.
+
+    Parameters
+    ----------
+    data : str
+        Path, or "-" for standard input, of which it is not known how much it will give.
+    form : str or None
+    command : str
+        Its name.
+    remedy : str
+        What to do instead, a sentence.
+    """
+    _, growth = _measure(data, form)
+    check_memory(
+        growth,
+        f"'{data}', all of which corral {command} holds,",
+        remedy,
+    )
+
+
+def _measure(data: str, form: str | None) -> tuple[TableSize, int]:
+    """Return the size of a table, and the bytes that it and its fit take about."""
+    path = Path(data)
+    if data != "-":
+        check_exists(path, f"'{data}'")
+    # Of standard input and pipes, it is not known how much they will give.
+    is_there = data != "-" and (path.is_file() or path.is_dir())
+    size = measure_table(path, format=form) if is_there else TableSize(None, 0)
+    growth = _BYTES_PER_BYTE * size.n_bytes + _BYTES_PER_ROW * (size.n_rows or 0)
+    return size, growth
 
 
 def _check_form(data: str, form: str | None, plan: Plan) -> None:

@@ -57,8 +57,10 @@ def report(
     with progress(show) as bar:
         bar.stage("starting")
         from corral.cli._findings import label_words
+        from corral.cli._plan import check_room
         from corral.cli._work import judge_file, make_page
 
+        check_room(data, form, "report")
         judged = judge_file(model, data, form, bar)
         page = make_page(judged, data, command_line(ctx), bar)
         outputs.write_text("--output", page)

@@ -1,0 +1,60 @@
+"""Commands that hold a whole table say so before they read one that is too large."""
+
+import pytest
+
+from corral import _memory
+from tests.cli.example import FIT, only_line, run_corral
+
+CALLS = {
+    "compare": ("compare",),
+    "report": ("report", "gone.skops"),
+    "explore": ("explore", "--no-browser"),
+}
+
+
+@pytest.fixture
+def short_of_memory(monkeypatch):
+    """Let hardly any memory be free, and refuse small tables, too."""
+    monkeypatch.setattr(_memory, "_NEVER_REFUSED", 0)
+    monkeypatch.setattr(_memory, "_find_most", lambda root: 1000)
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_table_that_cannot_be_held_is_refused(name, data, short_of_memory, tmp_path):
+    words = ("--output", tmp_path / "r.html") if name == "report" else ()
+    result = run_corral(*CALLS[name], data, *words)
+    assert result.exit_code == 2
+    line = only_line(result.stderr)
+    assert line.startswith(
+        f"Error: The memory is too small. '{data}', all of which corral {name} holds, "
+        "needs about "
+    )
+    assert line.endswith(
+        " kB, and 1 kB are free. Take a sample of the rows, or use corral fit, which "
+        "can read them block by block and makes a report, too."
+    )
+
+
+def test_tracks_that_cannot_be_held_are_refused(data, short_of_memory):
+    result = run_corral("flights", data)
+    assert result.exit_code == 2
+    assert only_line(result.stderr).endswith(
+        " are free. Take fewer flights or positions."
+    )
+
+
+def test_a_method_that_cannot_be_held_is_one_of_those_that_failed(
+    data, short_of_memory, monkeypatch
+):
+    monkeypatch.setattr("corral.cli._plan._BYTES_PER_BYTE", 0)
+    monkeypatch.setattr("corral.cli._plan._BYTES_PER_ROW", 0)
+    result = run_corral("compare", data, *FIT, "--methods", "cor,lof")
+    assert result.exit_code == 2
+    assert "1 of 2 methods failed. lof: The memory is too small. LOF of 150 rows" in (
+        only_line(result.stderr)
+    )
+    assert "set aside" in result.stdout
+
+
+def test_a_fit_by_cor_goes_on(data, short_of_memory):
+    assert run_corral("fit", data, *FIT).exit_code == 0
