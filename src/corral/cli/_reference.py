@@ -28,8 +28,8 @@ _CONFIG = """\
 
 `--config corral.toml` reads options from a TOML file. Keys are the names of the
 options, with `-` or `_`; a key that the command does not have is an error. What stands
-on the command line wins over the file. Paths are relative to the folder that corral
-runs in.
+on the command line wins over the file. `--force`, leave to replace files, can only be
+said on the command line. Paths are relative to the folder that corral runs in.
 
 ```toml
 n-clusters = 5
