@@ -278,6 +278,17 @@ def test_a_packed_file_that_grows_beyond_reason_is_not_read_in_pieces(put, monke
         open_source(path)
 
 
+@pytest.mark.parametrize("first", [b"1", b"x"], ids=["numbers", "texts"])
+def test_an_open_quote_does_not_swallow_rows(put, first):
+    # Of the first block, the second column is numbers.
+    rows = b"a,b\n" + (first + b",2\n") * 100_000 + b'1,"x\n' + b"3,4\n" * 9
+    for read in (read_table, open_source):
+        with pytest.raises(ValueError, match="not closed: the 10 lines that follow"):
+            read(put("t.csv", rows))
+    sound = read_table(put("t.csv", b'a,b\n1,"x\ny"\n2,"3\n4"\n'))
+    assert sound.to_pydict() == {"a": [1, 2], "b": ["x\ny", "3\n4"]}
+
+
 def test_a_first_line_without_an_end_is_not_read_to_its_end(put, monkeypatch):
     monkeypatch.setattr("corral.tables._formats._LONGEST_HEAD", 2**20)
     path = put("t.csv", b"a," * 2**20)

@@ -16,6 +16,7 @@ from corral.tables._arrow import need_arrow
 from corral.tables._broken import NOT_UTF8, Broken
 from corral.tables._formats import (
     LARGEST_BLOCK,
+    check_closed,
     check_utf8,
     find_codes,
     find_csv_form,
@@ -176,7 +177,7 @@ class CsvSource(StreamedSource):
             check_columns(len(found))
             check_names(found, self._title)
             names = choose_names(found, columns)
-            types, n_samples = self._find_types(names)
+            types, n_samples = self._find_types(names, found[-1])
         except pa.ArrowInvalid as error:
             if not is_long_line(error) or self._block_size == LARGEST_BLOCK:
                 raise
@@ -188,7 +189,7 @@ class CsvSource(StreamedSource):
         check_utf8(schema)
         return self._keep_codes(schema, found), n_samples
 
-    def _find_types(self, names: list[str]) -> tuple[list[Any], int]:
+    def _find_types(self, names: list[str], last: str) -> tuple[list[Any], int]:
         """Return the types that read_table would find, and the number of rows.
 
         pyarrow's stream takes the types of its first block. If they fit to the end,
@@ -197,7 +198,8 @@ class CsvSource(StreamedSource):
         pa = need_arrow()
         try:
             with self._reader(include_columns=names) as reader:
-                n_samples = sum(batch.num_rows for batch in reader)
+                batches = self._watch_end(reader, last)
+                n_samples = sum(batch.num_rows for batch in batches)
                 return reader.schema.types, n_samples
         except pa.ArrowInvalid as error:
             if "conversion error" not in str(error):
@@ -207,11 +209,24 @@ class CsvSource(StreamedSource):
         texts = dict.fromkeys(names, pa.binary())
         options = {"column_types": texts, "strings_can_be_null": False}
         with self._reader(include_columns=names, **options) as reader:
-            for table in _gather(reader):
+            for table in _gather(self._watch_end(reader, last)):
                 n_samples += table.num_rows
                 for sieve, column in zip(sieves, table.columns, strict=True):
                     sieve.try_cells(column.combine_chunks())
         return [sieve.find_type() for sieve in sieves], n_samples
+
+    def _watch_end(self, batches: Iterable[Any], name: str) -> Iterator[Any]:
+        """Yield batches, and see that no quote is open at the end of the last column.
+
+        It is not known where the column is not read.
+        """
+        last = None
+        for batch in batches:
+            yield batch
+            last = batch if batch.num_rows else last
+        if last is not None and name in last.schema.names:
+            with self._open() as file:
+                check_closed(last.column(name), file)
 
     def _keep_codes(self, schema: Any, found: list[str]) -> Any:
         """Return the schema in which codes such as 00123 are texts."""

@@ -114,6 +114,7 @@ def read_csv(content: Any, delimiter: str | None = None) -> Any:
             table = _parse_csv(content, form, dict.fromkeys(codes, pa.string()))
         check_columns(table.num_columns)
         check_utf8(table.schema)
+        check_closed(table.column(table.num_columns - 1), pa.BufferReader(content))
     except UnicodeError as error:
         raise Broken(NOT_UTF8) from error
     except pa.ArrowInvalid as error:
@@ -235,6 +236,37 @@ def _find_decimal_point(head: str, delimiter: str) -> str:
     n_commas = len(re.findall(r"(?<![\d.,])-?\d+,\d+(?![\d.,])", head))
     n_points = len(re.findall(r"(?<![\d.,])-?\d+\.\d+(?![\d.,])", head))
     return "," if n_commas > n_points else "."
+
+
+def check_closed(last: Any, file: Any) -> None:
+    """Refuse a file whose last cell is all that follows an open quote.
+
+    Parameters
+    ----------
+    last : pyarrow.Array or pyarrow.ChunkedArray
+        The last column, the last rows of it at least.
+    file : binary file
+        At its beginning; read only if the last cell has several lines.
+    """
+    types = need_arrow().types
+    is_text = types.is_string(last.type) or types.is_binary(last.type)
+    if not is_text or not len(last):
+        return
+    cell = last[-1].as_py() or ""
+    text = cell.decode("utf-8", "replace") if isinstance(cell, bytes) else cell
+    if "\n" in text and _count_quotes(file) % 2:
+        raise Broken(
+            f"opens a quote that is not closed: the {text.count(chr(10)):,} lines "
+            f"that follow are one cell, which begins with {text[:60]!r}. Close it, or "
+            "write a quote in a cell as two."
+        )
+
+
+def _count_quotes(file: Any) -> int:
+    n_quotes = 0
+    while part := file.read(_COUNTED_BYTES):
+        n_quotes += bytes(part).count(b'"')
+    return n_quotes
 
 
 def why_not_csv(error: Exception, file: Any, form: CsvForm) -> str:
