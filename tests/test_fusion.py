@@ -473,6 +473,9 @@ def test_separation_by_hand():
     apart, mixed = np.diag([2.0, 2.0]), np.ones((2, 2))
     assert measure_separation(np.array([2, 2]), [apart]) == pytest.approx(1)
     assert measure_separation(np.array([2, 2]), [mixed]) == pytest.approx(0, abs=1e-15)
+    # That the second cluster has two labels takes nothing away.
+    more = np.array([[2.0, 0, 0], [0, 1, 1]])
+    assert measure_separation(np.array([2, 2]), [more]) == pytest.approx(1)
     # The mean over partitions; one in which no label is known tells nothing.
     several = [apart, mixed, apart, np.zeros((2, 2))]
     assert measure_separation(np.array([2, 2]), several) == pytest.approx(0.5)
@@ -488,6 +491,19 @@ def test_separation_by_hand():
     assert empty == pytest.approx((np.log(2) / np.log(3)) ** 0.15)
     # Which cluster is no question if there is one.
     assert measure_separation(np.array([4, 0]), [np.array([[3.0, 1], [0, 0]])]) == 0
+
+
+def test_samples_without_a_label_do_not_make_clusters_look_apart():
+    # Two of 100 samples are clusters by themselves. A partition that knows one sample
+    # of each tells them apart as well as one that knows all, and not better.
+    sizes = np.array([98.0, 1, 1])
+    whole = measure_separation(sizes, [np.diag(sizes)])
+    assert whole < 1
+    assert measure_separation(sizes, [np.eye(3)]) == pytest.approx(whole)
+    # One that knows a single cluster tells nothing.
+    lone = np.diag([50.0, 0, 0])
+    assert measure_separation(sizes, [lone]) == 0
+    assert measure_separation(sizes, [lone, np.eye(3)]) == pytest.approx(whole / 2)
 
 
 def test_iterations_end_at_the_number_given(partitions):
