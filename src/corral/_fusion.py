@@ -430,6 +430,10 @@ def measure_separation(sizes: np.ndarray, joint: Iterable[np.ndarray]) -> float:
     equal size. The objective prefers few large clusters where they touch, and equal
     ones where they do not.
 
+    Where labels are missing, a partition answers for the samples that have one, and the
+    question is theirs: a row that is known nearly nowhere would else be a cluster by
+    itself that is told apart all too well.
+
     Parameters
     ----------
     sizes : ndarray of shape (n_clusters,)
@@ -439,7 +443,7 @@ def measure_separation(sizes: np.ndarray, joint: Iterable[np.ndarray]) -> float:
     entropy = _entropy(sizes)
     if entropy <= 0:
         return 0.0
-    information = [_mutual_information(each) for each in joint]
+    information = [_scale_information(each, entropy) for each in joint]
     most = np.log(len(sizes))
     return float(np.mean(information) / entropy ** (1 - _BALANCE) / most**_BALANCE)
 
@@ -469,9 +473,17 @@ def _entropy(counts: np.ndarray) -> float:
     return float(-terms.sum())
 
 
-def _mutual_information(joint: np.ndarray) -> float:
-    sides = _entropy(joint.sum(axis=0)) + _entropy(joint.sum(axis=1))
-    return sides - _entropy(joint.ravel())
+def _scale_information(joint: np.ndarray, entropy: float) -> float:
+    """Return the mutual information as if the clusters of known labels had an entropy.
+
+    The scale is exactly 1 where all labels are known.
+    """
+    of_clusters = _entropy(joint.sum(axis=1))
+    if of_clusters <= 0:
+        return 0.0
+    sides = _entropy(joint.sum(axis=0)) + of_clusters
+    scale = (entropy / of_clusters) ** (1 - _BALANCE)
+    return scale * (sides - _entropy(joint.ravel()))
 
 
 def _start_random_partition(problem: Problem, rng: np.random.Generator) -> np.ndarray:
