@@ -269,7 +269,11 @@ class Points:
             self._bases = np.full(
                 self.n_rows, bases * (1 - self._gamma) - rounded, self.dtype
             )
-            self._slacks = (self._slack_share * self.squares).astype(self.dtype)
+            # A row of zeros costs 1 with any direction, and that is rounded, too.
+            largest = (
+                np.maximum(self.squares, bases) if self.is_cosine else self.squares
+            )
+            self._slacks = (self._slack_share * largest).astype(self.dtype)
 
     @property
     def base_costs(self) -> np.ndarray:
