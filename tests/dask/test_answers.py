@@ -11,7 +11,6 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 import corral
-from corral import persist
 from corral.dask import COR
 from tests.dask.conftest import SETTINGS, draw_rows
 
@@ -76,8 +75,8 @@ def test_a_local_model_needs_no_cluster(model, local, tmp_path):
     assert vars(found).keys() == vars(local).keys()
     np.testing.assert_array_equal(found.labels_, local.labels_)
     assert isinstance(found.labels_, np.ndarray)
-    persist.save(found, tmp_path / "model.skops")
-    copies = [persist.load(tmp_path / "model.skops"), pickle.loads(pickle.dumps(found))]
+    model.save(tmp_path / "model.skops")
+    copies = [corral.load(tmp_path / "model.skops"), pickle.loads(pickle.dumps(found))]
     rows = draw_rows(50, seed=2)
     for each in copies:
         assert each.storage_ == found.storage_ == model.storage_

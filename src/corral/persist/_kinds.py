@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-# Values of a model, from which a check finds its way in an error.
+# The name of a size, or how large it is.
 Size = str | int
 
 
