@@ -85,6 +85,18 @@ def test_there_is_some_free_memory():
     assert 2**20 < find_free_memory() < 2**50
 
 
+def test_a_limit_on_the_process_counts(monkeypatch, tmp_path):
+    resource = pytest.importorskip("resource")
+    page = resource.getpagesize()
+    (tmp_path / "proc/self").mkdir(parents=True)
+    (tmp_path / "proc/self/statm").write_text("1000 500 100 0 0 0 0")
+    (tmp_path / "proc/meminfo").write_text("MemAvailable: 8388608 kB")
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (3000 * page, -1))
+    assert find_free_memory(tmp_path) == 2000 * page
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (-1, -1))
+    assert find_free_memory(tmp_path) == 8 * 2**30
+
+
 def test_a_limit_by_default_holds_a_small_fit(monkeypatch):
     monkeypatch.setattr(_memory, "find_free_memory", lambda: 24 * 10**6)
     assert read_limit(None) == _memory.BASE_BYTES + 64 * 2**20

@@ -55,3 +55,8 @@ def test_other_files_are_refused():
         expand(b"\x1f\x9d\x9f\x00\x00")
     with pytest.raises(ValueError, match="the code 511 of the .Z file was not defined"):
         expand(b"\x1f\x9d\x90\xff\xff")
+
+
+def test_a_file_that_expands_too_far_is_refused():
+    with pytest.raises(ValueError, match="expands to more than 4,999 bytes"):
+        expand(compress_lzw(b"a" * 5_000), 4_999)

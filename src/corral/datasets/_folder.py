@@ -160,7 +160,7 @@ def _read_gzip(stream: IO[bytes]) -> bytes:
 
 
 def _read_lzw(stream: IO[bytes]) -> bytes:
-    return expand(_read_plain(stream))
+    return expand(_read_plain(stream), _MAX_BYTES)
 
 
 _UNPACK: dict[str, Callable[[IO[bytes]], bytes]] = {

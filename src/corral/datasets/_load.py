@@ -28,8 +28,11 @@ from corral.tables._broken import Broken
 
 # What readers raise when a file is not what its name says.
 UNREADABLE = (
+    ArithmeticError,
     EOFError,
+    LookupError,
     MatReadError,
+    MemoryError,
     NotImplementedError,
     TypeError,
     ValueError,

@@ -5,7 +5,7 @@ _CLEAR = 256  # the code that empties the table, in files that use it
 _FIRST_WIDTH, _LAST_WIDTH = 9, 16
 
 
-def expand(data: bytes) -> bytes:
+def expand(data: bytes, most: int = 2**30) -> bytes:
     """Return what was compressed.
 
     Codes have 9 bits at first and one more each time the table is full; the lowest bit
@@ -16,6 +16,8 @@ def expand(data: bytes) -> bytes:
     ----------
     data : bytes
         The whole file.
+    most : int, default=2**30
+        Bytes that it may expand to.
 
     Returns
     -------
@@ -28,7 +30,7 @@ def expand(data: bytes) -> bytes:
         raise ValueError(f"its codes have up to {max_width} bits instead of 9 to 16")
     table = _new_table(clears)
     width, position, group_start = _FIRST_WIDTH, 24, 24
-    before, pieces = b"", []
+    before, pieces, n_bytes = b"", [], 0
     while position + width <= 8 * len(data):
         if len(table) >= 1 << width and width < max_width:
             position = group_start = _group_end(position, group_start, width)
@@ -44,6 +46,9 @@ def expand(data: bytes) -> bytes:
         if before and len(table) < 1 << max_width:
             table.append(before + piece[:1])
         pieces.append(piece)
+        n_bytes += len(piece)
+        if n_bytes > most:
+            raise ValueError(f"it expands to more than {most:,} bytes")
         before = piece
     return b"".join(pieces)
 
