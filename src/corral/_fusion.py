@@ -476,14 +476,13 @@ def _entropy(counts: np.ndarray) -> float:
 def _scale_information(joint: np.ndarray, entropy: float) -> float:
     """Return the mutual information as if the clusters of known labels had an entropy.
 
-    The scale is exactly 1 where all labels are known.
+    Where all labels are known, they have it, and the scale is exactly 1.
     """
     of_clusters = _entropy(joint.sum(axis=1))
     if of_clusters <= 0:
         return 0.0
     sides = _entropy(joint.sum(axis=0)) + of_clusters
-    scale = (entropy / of_clusters) ** (1 - _BALANCE)
-    return scale * (sides - _entropy(joint.ravel()))
+    return entropy / of_clusters * (sides - _entropy(joint.ravel()))
 
 
 def _start_random_partition(problem: Problem, rng: np.random.Generator) -> np.ndarray:
