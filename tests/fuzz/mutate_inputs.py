@@ -137,13 +137,15 @@ def make_table() -> pa.Table:
     )
 
 
-def _to_bytes(write: Callable, *args, **named) -> bytes:
+def to_bytes(write: Callable, *args, **named) -> bytes:
+    """Return what a function writes into a file, its first argument."""
     file = io.BytesIO()
     write(file, *args, **named)
     return file.getvalue()
 
 
-def _to_parquet(table: pa.Table, **options) -> bytes:
+def to_parquet(table: pa.Table, **options) -> bytes:
+    """Return a table as a Parquet file."""
     sink = pa.BufferOutputStream()
     pa.parquet.write_table(table, sink, **options)
     return sink.getvalue().to_pybytes()
@@ -181,9 +183,9 @@ def make_bases() -> dict[str, list[bytes]]:
         "csv": [text, text.replace(b",", b";"), b"\xff\xfe" + _utf16(text)],
         "tsv": [text.replace(b",", b"\t")],
         "parquet": [
-            _to_parquet(table),
-            _to_parquet(table, compression="zstd", row_group_size=5),
-            _to_parquet(plain, use_dictionary=False, data_page_version="2.0"),
+            to_parquet(table),
+            to_parquet(table, compression="zstd", row_group_size=5),
+            to_parquet(plain, use_dictionary=False, data_page_version="2.0"),
         ],
         "arrow": [
             _to_arrow(table),
@@ -191,22 +193,22 @@ def make_bases() -> dict[str, list[bytes]]:
             _to_arrow(table, compression="zstd"),
         ],
         "npy": [
-            _to_bytes(np.save, numbers),
-            _to_bytes(np.save, np.asfortranarray(numbers, dtype="<f4")),
-            _to_bytes(np.save, np.array([(1, b"a"), (2, b"b")], "i4,S3")),
+            to_bytes(np.save, numbers),
+            to_bytes(np.save, np.asfortranarray(numbers, dtype="<f4")),
+            to_bytes(np.save, np.array([(1, b"a"), (2, b"b")], "i4,S3")),
         ],
         "npz": [
-            _to_bytes(np.savez, X=numbers, y=np.arange(N_ROWS)),
-            _to_bytes(np.savez_compressed, numbers),
-            _to_bytes(sparse.save_npz, rows),
-            _to_bytes(sparse.save_npz, rows.tocsc()),
-            _to_bytes(np.savez, **parts, shape=np.array(rows.shape)),
+            to_bytes(np.savez, X=numbers, y=np.arange(N_ROWS)),
+            to_bytes(np.savez_compressed, numbers),
+            to_bytes(sparse.save_npz, rows),
+            to_bytes(sparse.save_npz, rows.tocsc()),
+            to_bytes(np.savez, **parts, shape=np.array(rows.shape)),
         ],
         "arff": [_ARFF_HEAD + dense, _ARFF_HEAD + strewn, head + b"{1 4}\n{0 1}\n" * 6],
         "mtx": [
-            _to_bytes(mmwrite, rows),
-            _to_bytes(mmwrite, numbers),
-            _to_bytes(mmwrite, sparse.coo_array(np.eye(5)), symmetry="symmetric"),
+            to_bytes(mmwrite, rows),
+            to_bytes(mmwrite, numbers),
+            to_bytes(mmwrite, sparse.coo_array(np.eye(5)), symmetry="symmetric"),
         ],
     }
 
@@ -285,7 +287,7 @@ def _lie_npz(rng) -> bytes:
     """Return a zip archive with sound checksums, the parts of which do not fit."""
     rows = sparse.random_array((N_ROWS, 6), density=0.4, random_state=rng)
     kind = _some(rng, ["csr", "csc", "coo", "bsr", "dia", "none", "dense"])
-    parts = _split_sparse(rows, kind)
+    parts = split_sparse(rows, kind)
     for _ in range(_some(rng, [1, 1, 2])):
         name = _some(rng, sorted(parts))
         parts[name] = _spoil(rng, parts[name])
@@ -296,7 +298,7 @@ def _lie_npz(rng) -> bytes:
     packing = _some(rng, packings)
     with zipfile.ZipFile(file, "w", packing) as archive:
         for name, values in parts.items():
-            data = _to_bytes(np.save, values)
+            data = to_bytes(np.save, values)
             if rng.random() < 0.05:
                 data = _make_npy(rng, values)
             archive.writestr(
@@ -305,7 +307,8 @@ def _lie_npz(rng) -> bytes:
     return file.getvalue()
 
 
-def _split_sparse(rows, kind: str) -> dict[str, np.ndarray]:
+def split_sparse(rows, kind: str) -> dict[str, np.ndarray]:
+    """Return the arrays that SciPy saves of a sparse matrix, or those of a table."""
     if kind == "dense":
         return {"X": rows.toarray(), "y": np.arange(N_ROWS)}
     made = rows.tocsr() if kind == "none" else rows.asformat(kind)
@@ -478,7 +481,7 @@ def _lie_parquet(rng) -> bytes:
         "row_group_size": int(_some(rng, [1, 5, 100])),
         "write_page_checksum": bool(rng.integers(2)),
     }
-    content = _to_parquet(_odd_table(rng, _odd_column), **options)
+    content = to_parquet(_odd_table(rng, _odd_column), **options)
     return content if rng.random() < 0.3 else _damage_footer(rng, content)
 
 
@@ -533,11 +536,12 @@ def make_input(case: tuple[str, int]) -> tuple[str, bytes]:
     if seed % 5 != 1:
         return f"case.{kind}", content
     suffix = _some(rng, [".gz", ".zst"])
-    packed = gzip.compress(content, 1) if suffix == ".gz" else _zstd(content)
+    packed = gzip.compress(content, 1) if suffix == ".gz" else zstd(content)
     return f"case.{kind}{suffix}", packed if rng.random() < 0.5 else damage(rng, packed)
 
 
-def _zstd(content: bytes) -> bytes:
+def zstd(content: bytes) -> bytes:
+    """Return bytes, packed."""
     sink = pa.BufferOutputStream()
     with pa.CompressedOutputStream(sink, "zstd") as stream:
         stream.write(content)

@@ -15,6 +15,7 @@ from corral.sources import open_source
 from corral.tables import TableEncoder, read_table
 from corral.tables._limits import MOST_COLUMNS
 from tests.cli.example import run_corral
+from tests.fuzz.mutate_inputs import split_sparse, to_bytes, to_parquet, zstd
 
 MANY = 2**40
 
@@ -53,19 +54,6 @@ def to_npz(packing=zipfile.ZIP_DEFLATED, **members):
     return file.getvalue()
 
 
-def save(save_it, *args, **named):
-    file = io.BytesIO()
-    save_it(file, *args, **named)
-    return file.getvalue()
-
-
-def zstd(content):
-    sink = pa.BufferOutputStream()
-    with pa.CompressedOutputStream(sink, "zstd") as stream:
-        stream.write(content)
-    return sink.getvalue().to_pybytes()
-
-
 def to_arrow(table):
     sink = pa.BufferOutputStream()
     options = pa.ipc.IpcWriteOptions(allow_64bit=True)
@@ -74,18 +62,9 @@ def to_arrow(table):
     return sink.getvalue().to_pybytes()
 
 
-def to_parquet(table, **options):
-    sink = pa.BufferOutputStream()
-    pa.parquet.write_table(table, sink, **options)
-    return sink.getvalue().to_pybytes()
-
-
 def sparse_parts(kind, **changes):
-    parts = sparse.csr_array(np.eye(3)).asformat(kind)
-    names = ("data", "indices", "indptr", "row", "col", "offsets")
-    known = {name: getattr(parts, name) for name in names if hasattr(parts, name)}
-    known |= {"shape": np.array([3, 3]), "format": np.array(kind.encode())}
-    return save(np.savez, **{**known, **changes})
+    parts = split_sparse(sparse.csr_array(np.eye(3)), kind)
+    return to_bytes(np.savez, **{**parts, **changes})
 
 
 def break_offsets():
@@ -111,7 +90,7 @@ def head_of(*kinds):
 
 MTX = b"%%MatrixMarket matrix coordinate real general\n"
 DENSE_MTX = b"%%MatrixMarket matrix array real general\n"
-PLAIN_NPY = save(np.save, np.eye(3))
+PLAIN_NPY = to_bytes(np.save, np.eye(3))
 MANY_NAMES = ",".join(f"c{j}" for j in range(MOST_COLUMNS + 1)).encode()
 
 LIES = {
@@ -239,7 +218,7 @@ LARGE = {
     "zstd bomb": ("t.csv.zst", lambda: zstd(bytes(2**25)), "unpacks from"),
     "zip bomb": (
         "t.npz",
-        lambda: save(np.savez_compressed, X=np.zeros((2**23, 1), "f4")),
+        lambda: to_bytes(np.savez_compressed, X=np.zeros((2**23, 1), "f4")),
         "of memory, and only",
     ),
     "csv of commas": (
