@@ -21,18 +21,6 @@ MANY = 2**40
 
 
 @pytest.fixture
-def put(tmp_path):
-    """Return what writes a file and returns its path."""
-
-    def write(name, content):
-        path = tmp_path / name
-        path.write_bytes(content)
-        return path
-
-    return write
-
-
-@pytest.fixture
 def little_memory(monkeypatch):
     """Let 28 MiB be free."""
     for module in ("_limits", "_formats", "_unpack"):

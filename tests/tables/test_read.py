@@ -79,16 +79,6 @@ SPARSE = {
 }
 
 
-@pytest.fixture
-def put(tmp_path):
-    def put(name, content):
-        path = tmp_path / name
-        path.write_bytes(content)
-        return path
-
-    return put
-
-
 @pytest.mark.parametrize("packing", ["", ".gz", ".zst"])
 @pytest.mark.parametrize("name", TABLES)
 def test_tables_keep_names_types_and_missing_cells(put, name, packing):
