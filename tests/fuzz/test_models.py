@@ -86,7 +86,7 @@ def test_mutated_models(n_cases, fuzz_seed):
     cases = draw_cases(n_cases, fuzz_seed)
     n_children = min(2, os.cpu_count() or 1) if n_cases > 1000 else 1
     tally = run_cases(check, cases, prepare=prepare, n_children=n_children)
-    # Shown with: -o log_cli_level=INFO
+    # Shown with: -o log_cli=true -o log_cli_level=INFO
     log.info(tally.describe(0))
     log.info(Counter((each.case[0], each.word) for each in tally.outcomes))
     assert not tally.failures, tally.describe()
