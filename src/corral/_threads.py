@@ -2,6 +2,7 @@
 
 import os
 import threading
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -115,16 +116,24 @@ ONE_THREAD = Threads(1, None)
 
 @contextmanager
 def hold_blas() -> Iterator[int]:
-    """Hold BLAS to one thread; give how many a fit may use instead.
-
-    Also for calls of scikit-learn that hold it themselves: where two of those overlap
-    in time, the second to end sets the number that it found, which is 1.
-    """
+    """Hold BLAS to one thread; give how many a fit may use instead."""
     n_blas_threads = _blas_guard.enter()
     try:
         yield n_blas_threads
     finally:
         _blas_guard.leave()
+
+
+@contextmanager
+def contain_sklearn() -> Iterator[None]:
+    """Keep calls of scikit-learn from leaving the process other than it was.
+
+    Some hold BLAS themselves: where two of them overlap in time, the second to end
+    sets the number of threads that it found, which is 1. Some have threads that set
+    filters of warnings, in no order, and put back what another one has set.
+    """
+    with hold_blas(), warnings.catch_warnings():
+        yield
 
 
 @contextmanager

@@ -5,6 +5,7 @@ import os
 import random
 import signal
 import threading
+import time
 import warnings
 
 import numpy as np
@@ -34,23 +35,32 @@ def look_around():
         "environment": dict(os.environ),
         "folder": os.getcwd(),
         "who is interrupted": signal.getsignal(signal.SIGINT),
-        "threads": {each.name for each in threading.enumerate()},
         "threads of libraries": {
             each["filepath"]: each["num_threads"] for each in threadpool_info()
         },
     }
 
 
+def wait_for_end(threads):
+    """Return the threads that are left when those of joblib, which end late, have."""
+    deadline = time.monotonic() + 10
+    while set(threading.enumerate()) - threads and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return set(threading.enumerate())
+
+
 @pytest.mark.thread_unsafe(reason="fits of other threads are at work meanwhile")
 @pytest.mark.parametrize("n_jobs", [1, 3])
 @pytest.mark.parametrize("name", NAMES)
 def test_fit_and_answers_leave_the_process_as_it_was(name, n_jobs, seed):
-    fit = list_fits(seed)[name]
+    fit, lasting = list_fits(seed)[name], set(threading.enumerate())
     # What is made at the first fit only is no business of this test.
     fit_and_answer(fit, n_jobs=n_jobs)
+    threads = wait_for_end(lasting)
     before = look_around()
     fit_and_answer(fit, n_jobs=n_jobs)
     assert look_around() == before
+    assert wait_for_end(threads) == threads
 
 
 @pytest.mark.thread_unsafe(reason="sets the random state of the process")

@@ -13,7 +13,7 @@ from corral._outliers import costliest, find_offset
 from corral._room import RoomMixin
 from corral._saving import SaveMixin
 from corral._sklearn_compat import Interval, _fit_context
-from corral._threads import hold_blas
+from corral._threads import contain_sklearn
 from corral._validation import check_scores, count_outliers, read_rows
 
 
@@ -66,7 +66,7 @@ class Detector(RoomMixin, SaveMixin, DecisionMixin, OutlierMixin, BaseEstimator)
             self.n_outliers, self.contamination, X.shape[0], n_clusters=0
         )
         self.__dict__.pop("offset_", None)
-        with hold_blas():
+        with contain_sklearn():
             scores = self._fit(X)
         check_scores(scores, type(self).__name__)
         outliers = costliest(scores, n_outliers)
@@ -106,7 +106,7 @@ class Detector(RoomMixin, SaveMixin, DecisionMixin, OutlierMixin, BaseEstimator)
             Minus the outlier score; a row of the fit has its ``outlier_scores_``.
         """
         check_is_fitted(self)
-        with hold_blas():
+        with contain_sklearn():
             scores = self._score(self._read(X, reset=False))
         check_scores(scores, type(self).__name__)
         return -scores

@@ -16,7 +16,7 @@ from corral._room import RoomMixin
 from corral._row_book import RowBook
 from corral._saving import SaveMixin
 from corral._sklearn_compat import Interval, StrOptions, _fit_context
-from corral._threads import hold_blas
+from corral._threads import contain_sklearn
 from corral._validation import check_scores, check_squares, read_rows
 
 # Distances between rows; matrices of distances are not rows, and the others need
@@ -212,7 +212,7 @@ class DBSCAN(DecisionMixin, _DensityClusterer):
             metric=self.metric,
             n_jobs=self.n_jobs,
         )
-        with hold_blas():
+        with contain_sklearn():
             model.fit(X, sample_weight=sample_weight)
         labels = model.labels_
         self.core_sample_indices_ = model.core_sample_indices_
@@ -296,7 +296,7 @@ class DBSCAN(DecisionMixin, _DensityClusterer):
         if sparse.issparse(X) and not sparse.issparse(self.components_):
             # Trees of dense rows take no sparse ones.
             X = X.toarray()
-        with hold_blas():
+        with contain_sklearn():
             distances, places = self._neighbors.kneighbors(X)
         distances = distances[:, 0].astype(np.float64)
         # Some metrics cannot compare all rows: a constant row has no correlation.
@@ -489,7 +489,7 @@ class HDBSCAN(_DensityClusterer):
         X = self._read(X, reset=True)
         # Whatever its value, copy has to be given, or scikit-learn 1.8 and 1.9 warn.
         model = sklearn.cluster.HDBSCAN(**self.get_params(), copy=True)
-        with hold_blas():
+        with contain_sklearn():
             model.fit(X)
         labels = model.labels_
         below_one = np.nextafter(1.0, 0.0)
@@ -524,7 +524,7 @@ class HDBSCAN(_DensityClusterer):
             search = NearestNeighbors(
                 n_neighbors=1, metric=self.metric, n_jobs=self.n_jobs
             ).fit(X[clustered])
-            with hold_blas():
+            with contain_sklearn():
                 places = search.kneighbors(X[outliers], return_distance=False)[:, 0]
             nearest[outliers] = labels[clustered[places]]
         return nearest

@@ -10,7 +10,7 @@ from sklearn.preprocessing import normalize
 from threadpoolctl import threadpool_limits
 
 from corral._sklearn_compat import Interval, StrOptions, _fit_context
-from corral._threads import hold_blas, use_threads
+from corral._threads import contain_sklearn, use_threads
 from corral._tiles import RowSpace, choose_scale, level_rows
 from corral.rivals._base import JointClusterer
 from corral.rivals._sweeps import (
@@ -214,7 +214,7 @@ class KMeansPlusOne(JointClusterer):
             random_state=self.random_state,
         )
         # Its threads would add up rows in the order in which they come to an end.
-        with hold_blas(), threadpool_limits(1, user_api="openmp"):
+        with contain_sklearn(), threadpool_limits(1, user_api="openmp"):
             return kmeans.fit(rows, sample_weight=sample_weight)
 
     def _scale(self, X):
