@@ -121,10 +121,32 @@ def test_rows_that_once_had_no_valid_answer_are_refused(case):
     assert not check_answer(*case)
 
 
+@pytest.mark.parametrize("name", [name for name in CASES if CASES[name].predicts])
+@given(data=st.data())
+def test_new_rows_of_any_size_get_finite_scores_or_a_clear_refusal(name, data):
+    fitted = draw_rows(data, name)
+    X = make_usable(name, data.draw(extreme_rows(n_columns=fitted.shape[1])))
+    model = CASES[name].make(1, 1)
+    fit(model, fitted)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        try:
+            scores, labels = model.score_samples(X), model.predict(X)
+        except ValueError as error:
+            if not _REFUSALS.search(str(error)):
+                raise
+            return
+    assert np.isfinite(scores).all()
+    assert set(labels) <= set(range(-1, 10))
+
+
 def test_new_rows_whose_squares_are_infinite_are_refused():
     model = fit(CASES["kmeans--"].make(2, 1), _WIDE)
-    with pytest.raises(ValueError, match="KMeansMinusMinus gives 1 rows a score that"):
-        model.predict(np.array([[1e200, 0, 0], [1, 2, 3]]))
+    X = np.array([[1, 2, 3], [1e200, 0, 0]])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(ValueError, match="gives 1 rows a score .* is row 1"):
+            model.predict(X)
 
 
 # Methods that cannot miss a row which is far from all others: the paper's starts may,

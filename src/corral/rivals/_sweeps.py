@@ -264,8 +264,8 @@ class Points:
         self._gamma_wide = rounding_bound(n_terms, np.float64)
         bases = 1.0 if self.is_cosine else self.squares / 2
         rounded = _ROUNDED_SHARE * (1.0 if self.is_cosine else self.squares)
-        # New rows may lie anywhere; what overflows is settled in float64.
-        with np.errstate(over="ignore"):
+        # New rows may lie anywhere; what overflows is settled in float64, or refused.
+        with np.errstate(over="ignore", invalid="ignore"):
             self._bases = np.full(
                 self.n_rows, bases * (1 - self._gamma) - rounded, self.dtype
             )
