@@ -50,7 +50,7 @@ def wait_for_end(threads):
 
 
 @pytest.mark.thread_unsafe(reason="fits of other threads are at work meanwhile")
-@pytest.mark.parametrize("n_jobs", [1, 3])
+@pytest.mark.parametrize("n_jobs", [1, 3] if IS_BROAD else [3])
 @pytest.mark.parametrize("name", NAMES)
 def test_fit_and_answers_leave_the_process_as_it_was(name, n_jobs, seed):
     fit, lasting = list_fits(seed)[name], set(threading.enumerate())
