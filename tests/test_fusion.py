@@ -543,6 +543,13 @@ def test_objective_is_the_mean_of_costs_and_offsets_of_the_samples_kept():
     assert problem.measure(costs, kept, aside) == (24 + 16) / 8
 
 
+def test_costs_of_codes_are_those_of_the_objective(partitions):
+    fusion, found = fuse(partitions)
+    costs = fusion.code_costs[encode_matrix(partitions).inverse]
+    assert costs[found >= 0].mean() == pytest.approx(fusion.objective)
+    assert costs[found == -1].min() >= costs[found >= 0].max()
+
+
 def test_outliers_with_all_of_the_weight_are_refused(partitions):
     weights = np.zeros(len(partitions))
     weights[4] = 1
@@ -591,7 +598,7 @@ def test_update_by_hand():
     before = np.full((3, 8), 0.125)
     plain, even = Restart(before), Restart(before, is_even=True)
     labels, kept = np.array([0, 0, 0, 1]), np.array([2.0, 1, 1, 1])
-    other = np.array([2, 1, 1, 1]), np.array([1.0, 0, 0, 2])
+    other = np.array([2, 0, 1, 1]), np.array([1.0, 0, 0, 2])
     problem.update([(plain, labels, kept), (even, *other)])
     # Known labels only; a cluster without weight stays where it is.
     expected = [
@@ -602,6 +609,7 @@ def test_update_by_hand():
     np.testing.assert_allclose(plain.centers, expected)
     # Clusters are named for 2 * 2 + 1 * 2 + 1 labels, and for one.
     np.testing.assert_allclose(plain.shares, [7 / 8, 1 / 8, 0])
+    np.testing.assert_allclose(even.centers[0], [0.125] * 8)
     np.testing.assert_allclose(even.centers[1], [0, 0, 0, 0, 0, 1, 0, 0])
     np.testing.assert_allclose(even.centers[2], [1, 0, 0, 0, 1, 0, 0, 0])
     np.testing.assert_allclose(even.shares, [1 / 3] * 3)
