@@ -532,6 +532,24 @@ def test_sparse_rows_that_lead_out_of_their_columns_are_refused(path):
         corral.load(path)
 
 
+def test_sparse_rows_that_end_before_they_begin_are_refused(path):
+    path.write_bytes((GOOD / "k-center-sparse.skops").read_bytes())
+
+    def change(members):
+        name = next(each for each in members if each.endswith(".npz"))
+        rows = sparse.load_npz(io.BytesIO(members[name]))
+        # SciPy's own check takes this for rows without values.
+        rows.indptr[:] = 0
+        rows.indptr[1] = 10**6
+        buffer = io.BytesIO()
+        sparse.save_npz(buffer, rows)
+        members[name] = buffer.getvalue()
+
+    rewrite(path, change)
+    with pytest.raises(ValueError, match="has rows that end before they begin"):
+        corral.load(path)
+
+
 def test_attributes_that_are_not_known_are_refused(path):
     # One of the name of a method would stand before it.
     for name in ("predict", "other_"):

@@ -137,6 +137,11 @@ class Rows(Kind):
         for name, size in zip((self.n_rows, self.n_columns), value.shape, strict=True):
             sizes.meet(name, size, where)
         Array(("stored",), self.letters).check(value.data, where, Sizes())
+        # SciPy does not look at the others where the last one says that all are empty.
+        ends = value.indptr
+        is_one_type = ends.dtype == value.indices.dtype and ends.dtype.kind == "i"
+        if not is_one_type or (ends[1:] < ends[:-1]).any():
+            raise UnfitError(f"{where} has rows that end before they begin")
         value.check_format(full_check=True)
 
 
