@@ -504,6 +504,7 @@ def test_arrays_that_do_not_fit_are_refused(path, name, spot, change, words):
         ("lof", "estimator_.n_neighbors_", 6, "has the size"),
         ("lof", "estimator_.effective_metric_", "haversine", "'haversine' is not kn"),
         ("k-center", "_ruler._metric", "cosine", "measures by another metric"),
+        ("opca", "_form.0.2", 0.0, "ratio=0.0 is out of range"),
         ("opca-power", "_form.2", 10**9, "max_iter=1000000000 is out of range"),
         ("table", "encoder_.numeric_names_.0", "x", "are not those of its plans"),
         ("table-sparse", "encoder_._n_columns", 2, "columns that are not there"),

@@ -399,7 +399,7 @@ _PARTS = {
         {
             "direction": floats("f"),
             "variance": Number(low=0),
-            "ratio": Number(low=0),
+            "ratio": Number(low=5e-324),
         }
     ),
     _ONLINE: Form({"fit": part(_SETTINGS, f="f")}),
