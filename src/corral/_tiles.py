@@ -25,6 +25,9 @@ _MAX_KEPT_VALUES = 2**23
 # Points are scaled only where their squares come near the limits of float32.
 _SAFE_EXPONENT = 40
 
+# The square of a point of this size, in units of the farthest, is a number.
+_LEAST_SCALE = 2.0**-500
+
 # Columns that are added up at once, fewer than NumPy's buffer of 8,192 numbers.
 _STRIP = 4096
 
@@ -66,13 +69,17 @@ class RowSpace:
         if metric == "cosine":
             return cls(metric, None, 1.0, rows.dtype)
         if sparse.issparse(rows):
-            return cls(metric, None, choose_scale(rows.data, largest), rows.dtype)
+            scale = choose_scale(rows.data, largest)
+            _check_rows_count(rows, scale)
+            return cls(metric, None, scale, rows.dtype)
         # The median and not the mean: one far row must not move the origin away
         # from all the others. Column by column, because it copies what it is given.
         shift = np.array([np.median(column) for column in rows.T], dtype=rows.dtype)
         with np.errstate(over="ignore"):
             sides = np.stack([rows.max(axis=0) - shift, shift - rows.min(axis=0)])
-        return cls(metric, shift, choose_scale(sides, largest), rows.dtype)
+        scale = choose_scale(sides, largest)
+        _check_rows_count(rows, scale, shift)
+        return cls(metric, shift, scale, rows.dtype)
 
     def place(self, block, out: np.ndarray | None = None):
         """Return the block's points in this space.
@@ -103,6 +110,22 @@ class RowSpace:
         if self.metric == "cosine":
             _normalise_in_place(points)
         return points
+
+
+def _check_rows_count(rows, scale: float, shift: np.ndarray | None = None) -> None:
+    """Refuse rows beside which others are so far away that their squares vanish."""
+    if scale >= _LEAST_SCALE:
+        return
+    sizes = abs(rows if shift is None else rows - shift).max(axis=1)
+    sizes = sizes.toarray().ravel() if sparse.issparse(sizes) else sizes
+    n_lost = np.count_nonzero((sizes > 0) & (sizes * scale < _LEAST_SCALE))
+    if n_lost:
+        raise ValueError(
+            f"X has values of size {1 / scale:.3g}, beside which the distances of "
+            f"{n_lost} or more other rows cannot be squared: values should be at most "
+            f"{1 / _LEAST_SCALE:.3g} in size, or all rows as far apart. Leave out or "
+            "clip rows that are far beyond all others."
+        )
 
 
 def choose_scale(values: np.ndarray, largest: float = 0.0) -> float:

@@ -160,7 +160,10 @@ CASES = {
         least_columns=2,
     ),
     "k-median": Case(
-        lambda k, o: KMedianOutliers(k, n_outliers=o), degree=1, least_columns=2
+        lambda k, o: KMedianOutliers(k, n_outliers=o),
+        by_position="of two rows either may be the exemplar, and the search goes on",
+        degree=1,
+        least_columns=2,
     ),
     "dbscan": Case(
         lambda k, o: DBSCAN(eps=1.0, min_samples=2),
