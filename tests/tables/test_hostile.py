@@ -84,9 +84,13 @@ MANY_NAMES = ",".join(f"c{j}" for j in range(MOST_COLUMNS + 1)).encode()
 LIES = {
     "npy with a huge shape": ("t.npy", to_npy((MANY, MANY)), "tells of an array"),
     "npy whose size overflows": ("t.npy", to_npy((2**32, 2**32)), "tells of an array"),
-    "npy with a negative shape": ("t.npy", to_npy((-1, 2)), "tells of an array"),
+    "npy with a negative shape": ("t.npy", to_npy((-1, 2)), "its header"),
     "npy with empty cells": ("t.npy", to_npy((MANY, 2), "|S0"), "tells of an array"),
-    "npy with a deep header": ("t.npy", to_npy("-" * 9).replace(b"'-", b"-"), "header"),
+    "npy with a deep header": (
+        "t.npy",
+        b"\x93NUMPY\x01\x00" + struct.pack("<H", 9000) + b"-" * 8999 + b"1",
+        "holds more than a type and a shape",
+    ),
     "npz with a huge shape": (
         "t.npz",
         to_npz(X=to_npy((MANY, 2))),

@@ -1,6 +1,8 @@
 """NPY and NPZ files, whose headers are checked before memory is taken."""
 
+import io
 import math
+import re
 import zipfile
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
@@ -17,6 +19,15 @@ _MOST_UNPACKED = 1032
 
 # A longer list of arrays is no table.
 _MOST_MEMBERS = 10_000
+
+
+# More than NumPy reads of a header.
+_LONGEST_HEAD = 10_001
+
+# What a header holds beside texts. NumPy gives it to Python's parser, which long chains
+# of signs can crash.
+_QUOTED = re.compile(rb"""'[^']*'|"[^"]*\"""")
+_PLAIN = re.compile(rb"(?:True|False|None|[\s\dL(),:\[\]{}])*")
 
 
 class Head(NamedTuple):
@@ -45,7 +56,11 @@ def read_head(file: Any, n_bytes: int) -> Head:
         # Later versions have names in another encoding, which does not matter here.
         is_first = version == (1, 0)
         read = npy.read_array_header_1_0 if is_first else npy.read_array_header_2_0
-        shape, _, dtype = read(file)
+        size = file.read(2 if is_first else 4)
+        text = file.read(min(int.from_bytes(size, "little"), _LONGEST_HEAD))
+        if not _PLAIN.fullmatch(_QUOTED.sub(b"", text)):
+            raise ValueError("it holds more than a type and a shape")
+        shape, _, dtype = read(io.BytesIO(size + text))
     except Exception as error:
         # The header is text of Python, and its damage raises nearly anything.
         reason = first_line(error)
