@@ -15,7 +15,8 @@ settings.register_profile(
     database=None,
     deadline=None,
     print_blob=True,
-    phases=(Phase.explicit, Phase.generate),
+    # A smaller case that fails takes minutes to find.
+    phases=tuple(Phase) if _ASKED else (Phase.explicit, Phase.generate),
     # What is slow are fits, not the rows that are drawn for them.
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
