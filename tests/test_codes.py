@@ -154,6 +154,7 @@ def test_products_with_one_hot_rows_by_hand(monkeypatch, block_slots):
     second = first[:, [2, 1, 0]] + [0, 0, 100]
     labels, costs = one_hot.find_nearest([first, second], ONE_THREAD)
     np.testing.assert_array_equal(labels, [[0, 0, 1, 0], [1, 1, 1, 1]])
+    assert labels.dtype == np.int32
     np.testing.assert_array_equal(costs, [[11, 2, 14, 10], [14, 14, 14, 14]])
     # All of the first two codes in cluster 0, a half and a quarter in cluster 1.
     shares = np.array([[1, 0], [1, 0], [0, 0.5], [0, 0.25]])

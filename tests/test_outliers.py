@@ -38,18 +38,20 @@ def test_choosing_by_codes_is_choosing_by_samples(codes, n_distinct, seed):
         np.testing.assert_array_equal(by_code.code_weights, by_sample.code_weights)
 
 
-def test_choosing_by_codes_of_one_sample_each(seed):
+@pytest.mark.parametrize("n_distinct", [40, 10**9])
+def test_choosing_by_codes_of_one_sample_each(n_distinct, seed):
     # No code can be left out of the search then: each place is taken by another one.
+    n = 1000
     rng = np.random.default_rng(seed)
-    rows = np.arange(40, dtype=np.uint8)[:, None]
-    codes = Codes(CodeBook(np.array([40])), rows, rng.permutation(40), np.ones(40, int))
-    for costs in (rng.permutation(40), rng.integers(15, size=40)):
-        for n_outliers in range(41):
-            by_code = set_aside(costs.astype(float), codes, n_outliers)
-            expected = costliest(costs[codes.inverse], n_outliers)
-            np.testing.assert_array_equal(by_code.list_samples(codes), expected)
-            assert by_code.code_weights.sum() == n_outliers
-            assert by_code.kept_offsets == 0
+    rows = np.arange(n, dtype=np.uint16)[:, None]
+    codes = Codes(CodeBook(np.array([n])), rows, rng.permutation(n), np.ones(n, int))
+    costs = rng.integers(n_distinct, size=n).astype(float)
+    for n_outliers in (0, 1, 2, 3, 10, 150, 151, n - 1, n):
+        by_code = set_aside(costs, codes, n_outliers)
+        expected = costliest(costs[codes.inverse], n_outliers)
+        np.testing.assert_array_equal(by_code.list_samples(codes), expected)
+        assert by_code.code_weights.sum() == n_outliers
+        assert by_code.kept_offsets == 0
 
 
 def test_what_is_set_aside_by_hand():
