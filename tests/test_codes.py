@@ -211,11 +211,12 @@ def test_codes_are_in_the_order_of_their_keys(partitions, monkeypatch, block_slo
     assert (keys[1:] > keys[:-1]).all()
 
 
-def test_keys_are_two_random_sums_mixed():
-    # The sums are exact: their factors have as many bits as the largest sum leaves.
-    book = CodeBook(np.array([6, 6, 250]))
+@pytest.mark.parametrize("n_labels", [241, 496])
+def test_keys_are_two_random_sums_mixed(n_labels):
+    # The sums are exact: the largest one, 256 or 511, leaves 44 bits of 53 to factors.
+    book = CodeBook(np.array([6, 6, n_labels]))
     factors = np.random.default_rng(4).integers(2**44, size=(2, 3))
-    labels = np.array([[0, 7, 3], [1, 7, 0], [2, 251, 99]], dtype=np.uint8)
+    labels = np.array([[0, 7, 3], [1, 7, 0], [2, n_labels + 1, 99]], dtype=np.uint16)
     expected = [
         (int(factors[0] @ column) * 0x9E3779B97F4A7C15 + int(factors[1] @ column))
         % 2**64
@@ -223,3 +224,17 @@ def test_keys_are_two_random_sums_mixed():
     ]
     keys = _codes._KeyMaker(book, seed=4).keys(labels)
     assert [int(key) for key in keys] == expected
+
+
+@pytest.mark.parametrize("n_jobs", [1, 3])
+def test_labels_are_read_by_numbered_threads(n_jobs):
+    read = []
+
+    def read_labels(number, index):
+        read.append((number, index))
+        return np.array([[index % 2]])
+
+    with use_threads(n_jobs) as threads:
+        encode(CodeBook(np.array([2])), 6, read_labels, threads)
+    # Each thread has every so many blocks.
+    assert sorted(read) == sorted((index % n_jobs, index) for index in range(6))

@@ -575,12 +575,15 @@ def test_refill_by_hand():
     # The costliest codes, to the empty clusters in their order.
     assert refill(3, [0, 0, 0, 0], [1, 4, 3, 2]) == [0, 1, 2, 0]
     # Of equal ones the first.
-    assert refill(2, [0, 0, 0], [5, 7, 7]) == [0, 1, 0]
+    assert refill(2, [0, 0, 0], [0.5, 0.7, 0.7]) == [0, 1, 0]
+    assert refill(2, [0] * 100, [7] * 100) == [1] + [0] * 99
     # Not from a cluster of one code, nor the last of one that gave before.
     assert refill(4, [0, 1, 1, 3], [9, 7, 8, 6]) == [0, 1, 2, 3]
+    assert refill(4, [0, 0, 0], [3, 2, 1]) == [1, 2, 0]
     assert refill(5, [0, 0, 1, 1], [9, 8, 7, 6]) == [2, 0, 3, 1]
     # Codes that are set aside neither fill a cluster nor move.
-    assert refill(3, [0, 0, 0, 2], [5, 9, 4, 9], [1, 0, 1, 0]) == [1, 0, 0, 2]
+    kept = [1, 0, 1, 0, 1]
+    assert refill(3, [0, 0, 0, 2, 0], [5, 9, 4, 9, 3], kept) == [1, 0, 2, 2, 0]
     assert refill(2, [0, 0, 0], [2, 9, 1], [0.5, 0, 0.5]) == [1, 0, 0]
 
 
