@@ -54,9 +54,10 @@ def test_whole_numbers_are_numbers(name, data):
     assert_equal(solve(name, X.astype(np.int16), n_clusters, 1), expected)
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", [name for name in CASES if "cosine" not in name])
 @given(data=st.data())
 def test_float32_is_as_good_where_it_holds_the_rows(name, data):
+    """Exempt is cosine distance: float32 does not hold rows of unit length."""
     X = draw_rows(data, name)
     numbers = data.draw(few_numbers_for(len(X)))
     expected = try_to_solve(name, X, *numbers)

@@ -228,7 +228,10 @@ class KMeansPlusOne(JointClusterer):
         with use_threads(None) as threads:
             points = Points(rows, self._space, self.n_clusters + 1, threads)
             costs = points.all_costs(points.pack(self._centers))
-        return recover_costs(self._space, costs[:, :-1] - costs[:, -1:])
+        # Of new rows that are too far away, both may be infinite; these are refused.
+        with np.errstate(invalid="ignore"):
+            differences = costs[:, :-1] - costs[:, -1:]
+        return recover_costs(self._space, differences)
 
     def _set_labels(self, costs: np.ndarray) -> None:
         self.nearest_labels_ = costs.argmin(axis=1).astype(np.int32)
