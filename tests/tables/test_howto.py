@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from corral.tables._column_look import MOST_CATEGORIES
 from corral.tables._arrays import WIDEST_TABLE
+from corral.tables._column_look import MOST_CATEGORIES
 from corral.tables._read import SUFFIXES
 
 PAGE = Path(__file__).parents[2] / "docs" / "howto" / "tables.md"
