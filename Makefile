@@ -20,7 +20,7 @@ EXTRAS_setup := all,checks,dev
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PHONY: help demo test lint bench bench-quality paper paper-quick setup clean \
-	test-seeds test-threads test-oldest properties fuzz coverage mutants soak audit dist
+	test-seeds test-threads test-oldest sameness properties fuzz coverage mutants soak audit dist
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-14s %s\n", $$1, $$2}' Makefile
@@ -34,8 +34,12 @@ test: $(VENV)/.installed-test ## run the tests and the examples in docstrings
 test-seeds: $(VENV)/.installed-test ## the tests, those that draw their data with a hundred seeds
 	CORRAL_TEST_SEEDS=100 $(PYTEST) $(MANY)
 
-test-threads: $(VENV)/.installed-checks ## each test in several threads at once
-	$(PYTEST) -p run-parallel --parallel-threads 4 tests/test_threads.py
+test-threads: $(VENV)/.installed-checks ## fits, questions, measures, files and progress in four threads at once
+	$(PYTEST) -p run-parallel --parallel-threads 4 tests/test_threads.py tests/test_progress.py \
+		tests/test_explain.py tests/test_metrics.py tests/sameness/test_same.py
+
+sameness: $(VENV)/.installed-test ## the same answers over threads, processes and kernels of BLAS and NumPy
+	CORRAL_SAMENESS=1 $(PYTEST) tests/sameness
 
 test-oldest: $(VENV)/.installed-checks ## the tests with the oldest versions of all dependencies that are allowed
 	$(BIN)/uv venv --quiet --clear --python $(BIN)/python $(VENV)-oldest
