@@ -6,7 +6,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest
 # As many processes as there are cores.
-MANY := --numprocesses auto --maxprocesses 8 --dist worksteal
+# One process more than there are cores: many tests wait for servers and workers.
+MANY := --numprocesses $(shell $(PYTHON) -c 'import os; print(min((os.cpu_count() or 1) + 1, 8))') --dist worksteal
 
 # The extras behind the stamp files .venv/.installed-<kind>.
 EXTRAS_run := all
