@@ -5,9 +5,10 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest
-# As many processes as there are cores.
-# One process more than there are cores: many tests wait for servers and workers.
-MANY := --numprocesses $(shell $(PYTHON) -c 'import os; print(min((os.cpu_count() or 1) + 1, 8))') --dist worksteal
+# One process more than there are cores, because many tests wait for servers and workers.
+MANY = --numprocesses $(shell $(PYTHON) -c 'import os; print(min((os.cpu_count() or 1) + 1, 8))') --dist worksteal
+# Each has a core, where a test does not ask for threads.
+ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 
 # The extras behind the stamp files .venv/.installed-<kind>.
 EXTRAS_run := all
@@ -30,10 +31,10 @@ demo: $(VENV)/.installed-run ## find clusters and outliers in a small data set, 
 	$(BIN)/corral demo --output demo-output --force
 
 test: $(VENV)/.installed-test ## run the tests and the examples in docstrings
-	$(PYTEST) $(MANY)
+	$(ONE_THREAD) $(PYTEST) $(MANY)
 
 test-seeds: $(VENV)/.installed-test ## the tests, those that draw their data with a hundred seeds
-	CORRAL_TEST_SEEDS=100 $(PYTEST) $(MANY)
+	$(ONE_THREAD) CORRAL_TEST_SEEDS=100 $(PYTEST) $(MANY)
 
 test-threads: $(VENV)/.installed-checks ## fits, questions, measures, files and progress in four threads at once
 	$(PYTEST) -p run-parallel --parallel-threads 4 tests/test_threads.py tests/test_progress.py \

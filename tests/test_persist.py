@@ -591,6 +591,13 @@ def test_the_same_model_gives_the_same_file(path, tmp_path):
     assert path.read_bytes() == (tmp_path / "again.skops").read_bytes()
 
 
+def test_a_file_does_not_say_where_a_fit_noted_what_it_did(path, tmp_path):
+    model = small_cor(checkpoint_dir=tmp_path / "notes").fit(X)
+    again = round_trip(model, path)
+    assert again.checkpoint_dir is None
+    check_same(model, again, NEW)
+
+
 def test_an_interrupted_save_leaves_the_old_file(path, monkeypatch):
     path.write_text("old")
 

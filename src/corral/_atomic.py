@@ -133,7 +133,7 @@ def write_part(
             kept = _put(part, target) if replace else _put_beside(part, target)
             if lasts:
                 # Only then the disk knows the new name.
-                _flush(target.parent)
+                _flush_names(target.parent)
         if kept != target:
             raise KeptBesideError(target, kept)
     finally:
@@ -182,11 +182,14 @@ def _put(part: Path, target: Path) -> Path:
     """Replace a file by a part, which gets its owner and permissions."""
     with contextlib.suppress(FileNotFoundError):
         found = target.stat()
+        # What cannot be set stays narrower, which is no reason to lose the content.
+        with contextlib.suppress(OSError):
+            part.chmod(_find_mode(target))
         if hasattr(os, "chown"):
-            # Only root may give files away.
-            with contextlib.suppress(OSError):
-                os.chown(part, found.st_uid, found.st_gid)
-        part.chmod(_find_mode(target))
+            # Only root may give files away, and others to groups of theirs.
+            for owner in (-1, found.st_uid):
+                with contextlib.suppress(OSError):
+                    os.chown(part, owner, found.st_gid)
     return part.replace(target)
 
 
@@ -218,11 +221,8 @@ def _rename_new(part: Path, path: Path) -> None:
 
 
 def _flush(path: Path) -> None:
-    """Wait until the disk has a file, or the names in a folder."""
-    is_folder = path.is_dir()
-    if is_folder and os.name == "nt":
-        return
-    descriptor = os.open(path, os.O_RDONLY if is_folder else os.O_RDWR)
+    """Wait until the disk has a file."""
+    descriptor = os.open(path, os.O_RDWR)
     try:
         os.fsync(descriptor)
     except OSError as error:
@@ -230,6 +230,17 @@ def _flush(path: Path) -> None:
             raise
     finally:
         os.close(descriptor)
+
+
+def _flush_names(folder: Path) -> None:
+    """Wait until the disk has the names in a folder, where that can be asked for."""
+    # Windows opens no folders, nor does anybody without the right to read them.
+    with contextlib.suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 @contextmanager

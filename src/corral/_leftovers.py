@@ -114,7 +114,11 @@ def _make_folder(home: Path) -> tuple[Path, int | None]:
         if fcntl is None:
             # Windows does not open folders.
             return folder, None
-        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            descriptor = os.open(folder, os.O_RDONLY)
+        except FileNotFoundError:
+            # Another run took it for one that was left behind.
+            continue
         if hold(folder, descriptor):
             return folder, descriptor
         os.close(descriptor)

@@ -184,24 +184,27 @@ class _GroupNames(NamedTuple):
         File with the limit.
     taken : str
         File with what the group has, with files that are kept in memory.
-    cache : str
-        Line of memory.stat with the part of those that is given up first.
+    cache : tuple of str
+        Lines of memory.stat with the parts of those that are given up if need be.
     """
 
     folder: str
     most: str
     taken: str
-    cache: str
+    cache: tuple[str, ...]
 
 
 _VERSION_1 = _GroupNames(
     "sys/fs/cgroup/memory",
     "memory.limit_in_bytes",
     "memory.usage_in_bytes",
-    "total_inactive_file",
+    ("total_inactive_file", "total_active_file"),
 )
 _VERSION_2 = _GroupNames(
-    "sys/fs/cgroup", "memory.max", "memory.current", "inactive_file"
+    "sys/fs/cgroup",
+    "memory.max",
+    "memory.current",
+    ("inactive_file", "active_file"),
 )
 
 
@@ -245,8 +248,8 @@ def _measure_cache(folder: Path, names: _GroupNames) -> int:
     try:
         lines = (folder / "memory.stat").read_text().splitlines()
         sizes = dict(line.split(maxsplit=1) for line in lines)
-        return int(sizes[names.cache])
-    except (OSError, KeyError, ValueError):
+        return sum(int(sizes.get(name, 0)) for name in names.cache)
+    except (OSError, ValueError):
         return 0
 
 

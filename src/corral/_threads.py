@@ -125,15 +125,25 @@ def hold_blas() -> Iterator[int]:
 
 
 @contextmanager
-def contain_sklearn() -> Iterator[None]:
+def contain_sklearn(n_jobs: int | None = None) -> Iterator[None]:
     """Keep calls of scikit-learn from leaving the process other than it was.
 
     Some hold BLAS themselves: where two of them overlap in time, the second to end
-    sets the number of threads that it found, which is 1. Some have threads that set
-    filters of warnings, in no order, and put back what another one has set.
+    sets the number of threads that it found, which is 1. Threads of theirs set filters
+    of warnings, in no order, and put back what another one has set.
+
+    Parameters
+    ----------
+    n_jobs : int or None, default=None
+        That of scikit-learn. Filters belong to the whole process, and to put them back
+        disturbs other threads that set them: so only where it has threads.
     """
-    with hold_blas(), warnings.catch_warnings():
-        yield
+    with hold_blas():
+        if n_jobs in (None, 1):
+            yield
+            return
+        with warnings.catch_warnings():
+            yield
 
 
 @contextmanager

@@ -16,10 +16,12 @@ GIVEN = {"n_clusters": 3, "n_outliers": 6, "n_partitions": 10, "n_neighbors": 10
 GIVEN["n_estimators"] = 10
 
 # Ten times as many for the few fits of the default: NumPy keeps 1 to 2 kB of each of
-# the first ones for later, in lists of small arrays. A copy of the rows is twice the bar.
+# the first ones for later, in lists of small arrays. A copy of the rows is twice the
+# bar.
 MANY_ROWS = np.concatenate([X + 0.01 * number for number in range(10)])
 MOST_PER_FIT = MANY_ROWS.nbytes / 2
-# Over a thousand fits, such lists hardly count: labels that are kept are five times the bar.
+# Over a thousand fits, such lists hardly count: labels that are kept are five times
+# the bar.
 MOST_PER_FIT_OF_MANY = 100
 # Of the whole process, over all fits: what its allocators do not give back.
 MOST_OF_PROCESS = 32 * 2**20

@@ -257,6 +257,15 @@ def test_dense_arff(put):
     assert read.to_pydict() == {"size": [1.5, None], "color of it": ["red", None]}
 
 
+def test_arff_rows_choose_their_quotes_and_may_have_a_weight(put):
+    head = b"@relation r\n@attribute a string\n@attribute b numeric\n@data\n"
+    rows = b"x,1\n\"y, z\",2\n'it, too',3,{0.5}\n"
+    read = read_table(put("t.arff", head + rows))
+    assert read.to_pydict() == {"a": ["x", "y, z", "it, too"], "b": [1, 2, 3]}
+    with pytest.raises(ValueError, match=r"'x,1,7' has 3 cells, where 2 are expected"):
+        read_table(put("more.arff", head + b"x,1,7\n"))
+
+
 def test_sparse_arff_has_zeros_and_first_values_where_nothing_is(put):
     read = read_table(put("t.arff", ARFF + b"{0 1.5, 1 blue}\n{}\n{1 ?}\n"))
     assert read.to_pydict() == {

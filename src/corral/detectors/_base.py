@@ -66,7 +66,7 @@ class Detector(RoomMixin, SaveMixin, DecisionMixin, OutlierMixin, BaseEstimator)
             self.n_outliers, self.contamination, X.shape[0], n_clusters=0
         )
         self.__dict__.pop("offset_", None)
-        with contain_sklearn():
+        with contain_sklearn(getattr(self, "n_jobs", None)):
             scores = self._fit(X)
         check_scores(scores, type(self).__name__)
         outliers = costliest(scores, n_outliers)
@@ -106,7 +106,7 @@ class Detector(RoomMixin, SaveMixin, DecisionMixin, OutlierMixin, BaseEstimator)
             Minus the outlier score; a row of the fit has its ``outlier_scores_``.
         """
         check_is_fitted(self)
-        with contain_sklearn():
+        with contain_sklearn(getattr(self, "n_jobs", None)):
             scores = self._score(self._read(X, reset=False))
         check_scores(scores, type(self).__name__)
         return -scores

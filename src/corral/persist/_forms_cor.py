@@ -73,6 +73,11 @@ def _set_dtype(space: Any) -> None:
     vars(space)["dtype"] = np.dtype(space.dtype)
 
 
+def _leave_out_folder(found: dict) -> dict:
+    """Leave out where a fit noted what it did: a file must not say where to write."""
+    return {**found, "checkpoint_dir": None}
+
+
 def _pack_space(found: dict) -> dict:
     return {**found, "dtype": found["dtype"].name}
 
@@ -246,6 +251,7 @@ COR_FORMS = {
             "storage_": part("corral._storage.Storage"),
         },
         rules={"its columns are not those of its partitions": has_numbers},
+        pack=_leave_out_folder,
         rebuild=name_features,
     ),
     "corral._detector.CORDetector": Form(

@@ -262,11 +262,15 @@ class DBSCAN(DecisionMixin, _DensityClusterer):
         if X.shape[0] <= _N_FEW:
             # They all may be neighbours.
             return n_bytes
-        rows = X[np.linspace(0, X.shape[0] - 1, _N_TRIED).astype(int)]
-        search = NearestNeighbors(radius=self.eps, metric=self.metric).fit(X)
-        near = search.radius_neighbors(rows, return_distance=False)
-        n_pairs = X.shape[0] * sum(map(len, near)) // len(near)
-        return n_bytes + _PAIR_BYTES * n_pairs
+        places = np.linspace(0, X.shape[0] - 1, _N_TRIED).astype(int)
+        with contain_sklearn():
+            search = NearestNeighbors(radius=self.eps, metric=self.metric).fit(X)
+            # One at a time: each may have all rows as neighbours.
+            n_near = sum(
+                len(search.radius_neighbors(X[[place]], return_distance=False)[0])
+                for place in places
+            )
+        return n_bytes + _PAIR_BYTES * (X.shape[0] * n_near // _N_TRIED)
 
     def _set_search(self) -> None:
         """Set what finds the nearest core row, which is not saved."""

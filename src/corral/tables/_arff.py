@@ -198,10 +198,9 @@ def _split(line: str, delimiter: str, quote: str) -> list[str]:
 def _read_dense(rows: list[str], attributes: list[_Attribute]) -> Any:
     first = rows[0] if rows else ""
     delimiter = "\t" if "\t" in first and "," not in first else ","
-    quote = _find_quote(first)
-    cells = [_split(row, delimiter, quote) for row in rows]
+    cells = [_split(row, delimiter, _find_quote(row)) for row in rows]
     for row, line in zip(cells, rows, strict=True):
-        if len(row) < len(attributes):
+        if len(row) != len(attributes) and not _has_weight(row, len(attributes)):
             raise Broken(
                 f"cannot be read as ARFF: {line[:60]!r} has {len(row)} cells, where "
                 f"{len(attributes)} are expected. Put cells with commas in quotes."
@@ -211,6 +210,13 @@ def _read_dense(rows: list[str], attributes: list[_Attribute]) -> Any:
         for j, attribute in enumerate(attributes)
     ]
     return _to_table(columns, attributes)
+
+
+def _has_weight(row: list[str], n_attributes: int) -> bool:
+    """Return whether a row has one cell more, its weight in braces, or an empty one."""
+    last = row[-1]
+    is_extra = not last or (last.startswith("{") and last.endswith("}"))
+    return len(row) == n_attributes + 1 and is_extra
 
 
 def _to_table(columns: list[Any], attributes: list[_Attribute]) -> Any:

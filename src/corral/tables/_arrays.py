@@ -55,7 +55,10 @@ def tidy_csr(rows: Any) -> sparse.csr_array:
     """Return sparse rows as CSR with float64 values, no entry twice and no zeros."""
     if rows.dtype.kind == "c":
         raise Broken("holds complex numbers, which cannot be compared.")
-    # SciPy's sweeps trust the indices, also those that turn a form into another.
+    # SciPy's sweeps trust the indices, also those that turn a form into another, and
+    # its check trusts that rows do not end before they begin.
+    if hasattr(rows, "indptr") and (rows.indptr[1:] < rows.indptr[:-1]).any():
+        raise Broken("is broken: its sparse rows end before they begin. Get it again.")
     if hasattr(rows, "check_format"):
         rows.check_format(full_check=True)
     rows = sparse.csr_array(rows).astype(np.float64)
@@ -146,24 +149,28 @@ def read_csr(file: Npz, kind: str) -> sparse.csr_array:
             cells = rows.tocoo()
             rows = sparse.coo_array((cells.data, cells.coords), shape=known)
         return tidy_csr(rows)
+    except Broken:
+        raise
     except (ValueError, IndexError, OverflowError, TypeError) as error:
-        raise error if isinstance(error, Broken) else say_broken(error) from error
+        raise say_broken(error) from error
 
 
 def _load_parts(file: Npz, kind: str) -> list[np.ndarray]:
     """Return values and indices of a sparse matrix."""
-    if kind == "coo" and "coords" in file:
-        coords = file["coords"]
-        if coords.ndim != 2 or len(coords) != 2:
-            raise Broken("holds a sparse array that has not rows and columns.")
-        return [file["data"], *coords]
-    lacking = [name for name in _SPARSE_PARTS[kind] if name not in file]
+    has_coords = kind == "coo" and "coords" in file
+    needed = ("data", "coords") if has_coords else _SPARSE_PARTS[kind]
+    lacking = [name for name in needed if name not in file]
     if lacking:
         raise Broken(
             f"is broken: its sparse matrix lacks the array {lacking[0]!r}. Save it "
             "with scipy.sparse.save_npz."
         )
-    values, *indices = (file[name] for name in _SPARSE_PARTS[kind])
+    values, *indices = (file[name] for name in needed)
+    if has_coords:
+        (coords,) = indices
+        if coords.ndim != 2 or len(coords) != 2:
+            raise Broken("holds a sparse array that has not rows and columns.")
+        indices = [*coords]
     if values.dtype.kind not in "fiubc" or any(
         each.dtype.kind not in "iu" for each in indices
     ):

@@ -90,7 +90,7 @@ class Npz(Mapping[str, np.ndarray]):
     def __init__(self, file: Any) -> None:
         try:
             self._archive = zipfile.ZipFile(file)
-        except FileNotFoundError:
+        except (FileNotFoundError, PermissionError, IsADirectoryError):
             raise
         except Exception as error:
             # Damage to an archive raises nearly anything.
