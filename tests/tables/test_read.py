@@ -258,7 +258,8 @@ def test_dense_arff(put):
 
 
 def test_arff_rows_choose_their_quotes_and_may_have_a_weight(put):
-    head = b"@relation r\n@attribute a string\n@attribute b numeric\n@data\n"
+    kinds = b"@attribute a {x,'y, z','it, too'}\n@attribute b numeric\n"
+    head = b"@relation r\n" + kinds + b"@data\n"
     rows = b"x,1\n\"y, z\",2\n'it, too',3,{0.5}\n"
     read = read_table(put("t.arff", head + rows))
     assert read.to_pydict() == {"a": ["x", "y, z", "it, too"], "b": [1, 2, 3]}
