@@ -365,7 +365,12 @@ _PARTS = {
             "inverse": integers("n", low=0, high="d"),
             "firsts": integers("d", low=0, high="n"),
         },
-        rules={"it has no rows": lambda book: len(book.firsts) > 0},
+        rules={
+            "it has no rows": lambda book: len(book.firsts) > 0,
+            "it has a distinct row that no row equals": lambda book: (
+                len(np.unique(book.inverse)) == len(book.firsts)
+            ),
+        },
     ),
     _NEIGHBORS: Form(
         {
