@@ -41,6 +41,9 @@ PASSES = {
 }
 
 
+PAIRS = [("scan", "label"), ("cut", "tally"), ("answer", "profile")]
+
+
 @pytest.fixture(scope="module")
 def rows():
     return draw_rows()
@@ -71,14 +74,16 @@ def assert_as_expected(model, expected):
 
 
 def test_workers_that_are_killed(fit, tmp_path):
-    # One in each of the passes, and one after the fit.
+    # One in each of the passes, two in a fit, and one after the last.
     with start_cluster(2) as client:
-        for name, place in PASSES.items():
+        for pair in PAIRS:
             client.wait_for_workers(2, timeout=60)
-            client.run(befall, place, tmp_path / name, signal.SIGKILL)
+            for name in pair:
+                client.run(befall, PASSES[name], tmp_path / name, signal.SIGKILL)
             model = fit()
-            dead = int((tmp_path / name).read_text())
-            assert not psutil.pid_exists(dead), name
+            dead = [int((tmp_path / name).read_text()) for name in pair]
+            assert not any(map(psutil.pid_exists, dead)), pair
+            assert len({*dead}) == 2
         labels = model.labels_.compute()
         client.wait_for_workers(2, timeout=60)
         (holder, *_), *_ = client.who_has(model.labels_).values()
