@@ -34,6 +34,7 @@ from corral.persist._kinds import (
     UnfitError,
     floats,
     integers,
+    keep_but,
     part,
     text,
 )
@@ -141,11 +142,6 @@ def _neighbor_detector(**fields: Kind) -> Form:
             ),
         },
     )
-
-
-def _keep_but(*names: str) -> Any:
-    """Return what leaves out some attributes."""
-    return lambda found: {key: found[key] for key in found if key not in names}
 
 
 class _Keys(Kind):
@@ -259,7 +255,7 @@ _RIVALS = {
             "_core_labels": integers("c", low=0, high="k"),
             "_rows": part(_BOOK, n="n"),
         },
-        pack=_keep_but("_neighbors"),
+        pack=keep_but("_neighbors"),
         rebuild=_finish_dbscan,
     ),
     "corral.rivals._density.HDBSCAN": Form(
@@ -390,7 +386,7 @@ _PARTS = {
                 sparse.issparse(it._distinct) == it._is_sparse
             ),
         },
-        pack=_keep_but("_members", "_search", "_center", "_by_products"),
+        pack=keep_but("_members", "_search", "_center", "_by_products"),
         rebuild=_finish_neighbors,
     ),
     _VIEW: Form(

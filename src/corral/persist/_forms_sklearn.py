@@ -22,6 +22,7 @@ from corral.persist._kinds import (
     UnfitError,
     floats,
     integers,
+    keep_but,
     part,
     text,
 )
@@ -89,10 +90,6 @@ def _fits_trees(forest: Any) -> bool:
         and len(depths) == len(lengths) == tree.tree_.node_count
         for tree, features, depths, lengths in zip(*parts, strict=True)
     )
-
-
-def _drop_search(found: dict) -> dict:
-    return {name: each for name, each in found.items() if name != "_tree"}
 
 
 def _finish_search(lof: Any) -> None:
@@ -188,7 +185,7 @@ SKLEARN_FORMS = {
                 lof.novelty is True
             ),
         },
-        pack=_drop_search,
+        pack=keep_but("_tree"),
         rebuild=_finish_search,
     ),
 }

@@ -445,3 +445,8 @@ def _check_others(form: Form, found: dict[str, Any], value: Any, where: str) -> 
         if form.others is None or hasattr(type(value), name):
             raise UnfitError(f"{where} has the unknown attribute {name[:40]!r}")
         form.others.check(each, f"{where}.{name}", Sizes())
+
+
+def keep_but(*names: str) -> Callable[[dict], dict]:
+    """Return what leaves out some attributes when an object is packed."""
+    return lambda found: {key: found[key] for key in found if key not in names}
