@@ -4,7 +4,7 @@ import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from corral import COR, CORDetector, all_methods
-from corral.detectors import TONMF
+from corral.detectors import TONMF, IForest
 from corral.rivals import KCC, KMeansMinusMinus, KMeansPlusOne
 
 SPECIAL = {
@@ -13,12 +13,14 @@ SPECIAL = {
         COR(n_clusters=2, contamination=0.05, n_partitions=20, random_state=0)
     ),
     "kcc": KCC(n_clusters=2, n_partitions=20),
+    # A forest of few trees breaks the same rules as one of many.
+    "iforest": IForest(n_estimators=20),
 }
 ESTIMATORS = [
     SPECIAL.get(name) or method.make() for name, method in all_methods().items()
 ]
 # The numbers chosen, as by default.
-ESTIMATORS.append(COR(n_partitions=20))
+ESTIMATORS.append(COR(n_partitions=10, k_max=5))
 
 # Scikit-learn exempts its KMeans from these for the same reason: the rows that a run
 # starts from are drawn by their position, so leaving out or repeating rows changes

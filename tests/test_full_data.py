@@ -94,7 +94,10 @@ def assert_same_runs(one, other):
 FEW_MISSING = lambda: take_out(draw_rows(), 0.03)  # noqa: E731
 CASES = {
     "given": (draw_rows, {}),
-    "default range": (lambda: draw_rows(n_rows=17_000), {"k_range": None}),
+    "default range": (
+        lambda: draw_rows(n_rows=17_000),
+        {"k_range": None, "n_partitions": 12},
+    ),
     "K chosen": (draw_rows, {"n_clusters": "auto", "k_max": 3}),
     "rfs": (draw_rows, {"strategy": "rfs"}),
     "cosine": (draw_rows, {"metric": "cosine"}),

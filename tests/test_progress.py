@@ -12,7 +12,7 @@ def test_all_stages_report_and_come_to_their_end(seed):
     X = np.random.default_rng(seed).normal(size=(20000, 4))
     told = []
     with watch(lambda *each: told.append(each)):
-        COR(3, n_jobs=2, random_state=seed).fit(X)
+        COR(3, n_partitions=20, n_jobs=2, random_state=seed).fit(X)
     stages = list(dict.fromkeys(stage for stage, _, _ in told))
     assert stages == [LEARNING, LABELLING, FUSING]
     for stage in (LEARNING, LABELLING):

@@ -5,6 +5,9 @@ import pytest
 
 pytest.importorskip("distributed", reason='pip install "corral[dask]"')
 
+import dask  # noqa: E402
+from distributed.utils import get_mp_context  # noqa: E402
+
 from corral.dask import start_cluster  # noqa: E402
 
 # Small, so that a fit takes a moment.
@@ -21,8 +24,19 @@ def draw_rows(n_rows=600, n_features=3, seed=0):
     return X
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _loaded_workers():
+    """Have workers start from a process that has loaded all that they need.
+
+    They come and go often here, and would load it each time.
+    """
+    with dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"}):
+        get_mp_context().set_forkserver_preload(["corral.dask._workplace"])
+        yield
+
+
 @pytest.fixture(scope="session")
-def _client():
+def _client(_loaded_workers):
     with start_cluster(2) as client:
         yield client
 

@@ -3,6 +3,7 @@
 import urllib.error
 import urllib.request
 
+import dask
 import dask.array as da
 import psutil
 import pytest
@@ -34,7 +35,11 @@ def get_status(address):
 def test_only_this_machine_sees_it_and_nothing_is_left(X, tmp_path):
     before = list_family()
     report = tmp_path / "report.html"
-    with start_cluster(1, dashboard_address=":0", report=report) as client:
+    with (
+        # As users have it.
+        dask.config.set({"distributed.worker.multiprocessing-method": "spawn"}),
+        start_cluster(1, dashboard_address=":0", report=report) as client,
+    ):
         family = list_family()
         assert family > before
         assert list_addresses({psutil.Process(), *family}) == {"127.0.0.1"}

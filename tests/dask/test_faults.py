@@ -27,9 +27,6 @@ from tests.dask.processes import (
     wait_until,
 )
 
-# Loaded before there are heartbeats to miss.
-PRELOADED = "corral.dask._workplace"
-
 # What the tasks of each pass call.
 PASSES = {
     "scan": "corral.dask._workplace.glance",
@@ -94,10 +91,7 @@ def test_workers_that_are_killed(fit, tmp_path):
 def test_a_worker_that_hangs_is_given_up(fit, tmp_path, monkeypatch):
     # Looked after each second; Dask gives a worker five seconds at the least.
     monkeypatch.setattr(_cluster, "_WORKER_TTL", "1s")
-    with (
-        dask.config.set({"distributed.worker.preload": [PRELOADED]}),
-        start_cluster(2) as client,
-    ):
+    with start_cluster(2) as client:
         client.run(befall, PASSES["tally"], tmp_path / "stopped", signal.SIGSTOP)
         fit()
         stopped = int((tmp_path / "stopped").read_text())

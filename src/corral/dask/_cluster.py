@@ -12,6 +12,10 @@ _LOOPBACK = "127.0.0.1"
 # A worker that has not been heard of for so long is given up, and others do its work.
 _WORKER_TTL = "60s"
 
+# A worker that died is started again at once. Dask looks once more some time after
+# each death, and gives up a worker that happens to be dead again just then: never here.
+_LOST_WORKER_TIMEOUT = "1000d"
+
 
 @contextmanager
 def start_cluster(
@@ -54,6 +58,7 @@ def start_cluster(
             dask.config.set(
                 {
                     "distributed.scheduler.worker-ttl": _WORKER_TTL,
+                    "distributed.deploy.lost-worker-timeout": _LOST_WORKER_TIMEOUT,
                     # What is kept of a block costs more to send than a task to wait.
                     "distributed.scheduler.work-stealing": False,
                 }
