@@ -8,14 +8,15 @@ import pytest
 from corral import COR, _memory, all_methods
 from corral._memory import (
     Budget,
-    check_memory,
     find_free_memory,
     format_bytes,
+    need_memory,
     read_limit,
 )
 from corral.cli import _plan
 from corral.detectors import COF, LOF
 from corral.rivals import DBSCAN, HDBSCAN
+from corral.tables._limits import check_memory
 
 
 @pytest.mark.parametrize(
@@ -173,14 +174,37 @@ def test_the_least_that_blocks_get_is_one_number(monkeypatch):
     assert Budget(_memory.BASE_BYTES).for_states == 2 * before
 
 
-def test_free_memory_is_guessed_where_no_file_tells(monkeypatch):
+def as_elsewhere(monkeypatch, total):
+    """Let only all memory be told, as on macOS, or nothing, as on Windows."""
+
     def fail(*_, **__):
         raise FileNotFoundError
 
     monkeypatch.setattr(Path, "read_text", fail)
-    assert find_free_memory() > 2**20
-    monkeypatch.setattr(_memory.os, "sysconf", fail, raising=False)
-    assert find_free_memory() == 4 * 2**30
+    monkeypatch.setattr(_memory, "_find_total", lambda: total)
+
+
+def test_where_only_all_memory_is_told_no_more_than_it_is_free(monkeypatch):
+    as_elsewhere(monkeypatch, 16 * 2**30)
+    assert find_free_memory() == 16 * 2**30
+    # A limit is chosen as if half of it were free.
+    assert read_limit(None) == 4 * 2**30
+    need_memory(16 * 2**30, "The fit", "Use less.")
+    with pytest.raises(MemoryError, match="at most 17.2 GB are free"):
+        need_memory(17 * 2**30, "The fit", "Use less.")
+
+
+def test_where_nobody_tells_what_is_free_nothing_is_refused(monkeypatch):
+    # A guess would refuse tables, models and fits that there is room for.
+    as_elsewhere(monkeypatch, None)
+    check_memory(2**60)
+    need_memory(2**60, "The fit", "Use less.")
+    assert read_limit(None) == 2 * 2**30
+
+
+def test_a_system_without_sysconf_does_not_tell_its_memory(monkeypatch):
+    monkeypatch.delattr("os.sysconf")
+    assert _memory._find_total() is None
 
 
 @pytest.mark.parametrize(
@@ -238,32 +262,26 @@ def write_meminfo(root, **sizes):
 
 def test_what_cannot_fit_is_refused_with_numbers_and_a_way_out(tmp_path):
     root = write_meminfo(tmp_path, MemAvailable=4 * 10**9, SwapFree=10**9)
-    check_memory(4_900_000_000, "The fit", "Use less.", root)
+    need_memory(4_900_000_000, "The fit", "Use less.", root)
     with pytest.raises(MemoryError) as caught:
-        check_memory(12_300_000_000, "The fit", "Use less.", root)
+        need_memory(12_300_000_000, "The fit", "Use less.", root)
     assert str(caught.value) == (
-        "The fit needs about 12.3 GB, and 5 GB are free. Use less."
+        "The fit needs about 12.3 GB, and at most 5 GB are free. Use less."
     )
 
 
 def test_what_is_small_is_never_refused(tmp_path):
     root = write_meminfo(tmp_path, MemAvailable=0)
-    check_memory(64 * 2**20, "The fit", "Use less.", root)
+    need_memory(64 * 2**20, "The fit", "Use less.", root)
     with pytest.raises(MemoryError):
-        check_memory(64 * 2**20 + 1, "The fit", "Use less.", root)
-
-
-def test_where_nobody_tells_what_is_free_nothing_is_refused(tmp_path, monkeypatch):
-    # As on Windows; half of a guess would refuse fits that could be done.
-    monkeypatch.delattr("os.sysconf")
-    check_memory(2**60, "The fit", "Use less.", tmp_path)
+        need_memory(64 * 2**20 + 1, "The fit", "Use less.", root)
 
 
 @pytest.fixture
 def short_of_memory(monkeypatch):
     """Let hardly any memory be free, and refuse small fits, too."""
     monkeypatch.setattr(_memory, "_NEVER_REFUSED", 0)
-    monkeypatch.setattr(_memory, "_find_most", lambda root: 1000)
+    monkeypatch.setattr(_memory, "_find_available", lambda root, with_swap: 1000)
 
 
 IN_MEMORY = sorted({*all_methods()} - {"cor", "cor-detector", "holoentropy"})

@@ -37,8 +37,8 @@ from corral._fusion import FusionSettings, Problem
 from corral._linkage import N_STARTS
 from corral._memory import (
     Budget,
-    check_memory,
     format_bytes,
+    need_memory,
     read_limit,
     weigh_states,
 )
@@ -883,7 +883,7 @@ class COR(
         block_rows = budget.count_block_rows(0, self.n_partitions)
         is_small = budget.holds(n_samples, self.n_partitions)
         if sample_weight is not None:
-            check_memory(
+            need_memory(
                 weigh_states(n_samples, self.n_partitions),
                 f"A fit of {n_samples:,} rows with sample_weight",
                 "Leave sample_weight out, then less is kept of many rows, or lower "

@@ -37,6 +37,10 @@ _NEVER_REFUSED = 64 * 2**20
 # More than any machine has.
 _NO_LIMIT = 2**62
 
+# Windows tells only compiled code how much memory there is. A limit is chosen as if so
+# much were free; nothing is refused for it.
+_GUESSED_FREE = 4 * 2**30
+
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 
 
@@ -47,10 +51,10 @@ def read_limit(memory_limit) -> int:
     ----------
     memory_limit : int, str or None
         Bytes, or a text such as "2GB" or "512 MiB". None means half of what is free,
-        but not less than a small fit takes.
+        or of a guess where that is not told, but not less than a small fit takes.
     """
     if memory_limit is None:
-        return max(find_free_memory() // 2, _LEAST_DEFAULT)
+        return max(min(find_free_memory(), _guess_free()) // 2, _LEAST_DEFAULT)
     if isinstance(memory_limit, str):
         n_bytes = _read_bytes(memory_limit)
     else:
@@ -88,20 +92,28 @@ def format_bytes(n_bytes: float) -> str:
     return f"{n_bytes:.0f} bytes"
 
 
-def find_free_memory(root: Path = Path("/")) -> int:
-    """Return how many bytes this process could still take.
+def find_free_memory(root: Path = Path("/"), *, with_swap: bool = False) -> int:
+    """Return how many bytes this process could still take at most.
+
+    Only Linux tells what is free. Elsewhere it is all memory that the machine has, or a
+    number without end if that is not told either: what needs more cannot be done, and
+    nothing else may be refused.
 
     Parameters
     ----------
     root : Path, default="/"
         Where the folders are in which Linux tells it.
+    with_swap : bool, default=False
+        Whether to count what could be had if others gave way.
     """
     return min(
-        _find_available(root), _find_container_rest(root), _find_process_rest(root)
+        _find_available(root, with_swap=with_swap),
+        _find_container_rest(root),
+        _find_process_rest(root),
     )
 
 
-def check_memory(n_bytes: int, what: str, remedy: str, root: Path = Path("/")) -> None:
+def need_memory(n_bytes: int, what: str, remedy: str, root: Path = Path("/")) -> None:
     """Refuse what cannot fit into memory.
 
     Parameters
@@ -117,30 +129,28 @@ def check_memory(n_bytes: int, what: str, remedy: str, root: Path = Path("/")) -
     """
     if n_bytes <= _NEVER_REFUSED:
         return
-    room = min(_find_most(root), _find_container_rest(root), _find_process_rest(root))
+    room = find_free_memory(root, with_swap=True)
     if n_bytes > room:
         raise MemoryError(
-            f"{what} needs about {format_bytes(n_bytes)}, and {format_bytes(room)} are "
-            f"free. {remedy}"
+            f"{what} needs about {format_bytes(n_bytes)}, and at most "
+            f"{format_bytes(room)} are free. {remedy}"
         )
 
 
-def _find_available(root: Path) -> int:
+def _find_available(root: Path, *, with_swap: bool) -> int:
     sizes = _read_sizes(root)
     if "MemAvailable" in sizes:
-        return sizes["MemAvailable"]
-    # Windows tells it to compiled code only.
-    total = _find_total()
-    return 4 * 2**30 if total is None else total // 2
-
-
-def _find_most(root: Path) -> int:
-    """Return what could be had if others gave way: more cannot be right."""
-    sizes = _read_sizes(root)
-    if "MemAvailable" in sizes:
-        return sizes["MemAvailable"] + sizes.get("SwapFree", 0)
+        return sizes["MemAvailable"] + with_swap * sizes.get("SwapFree", 0)
     total = _find_total()
     return _NO_LIMIT if total is None else total
+
+
+def _guess_free(root: Path = Path("/")) -> int:
+    """Return what may be free where nobody tells it; no limit where it is told."""
+    if "MemAvailable" in _read_sizes(root):
+        return _NO_LIMIT
+    total = _find_total()
+    return _GUESSED_FREE if total is None else total // 2
 
 
 def _read_sizes(root: Path) -> dict[str, int]:

@@ -4,7 +4,7 @@ from typing import Any
 
 from scipy import sparse
 
-from corral._memory import check_memory
+from corral._memory import need_memory
 
 
 class RoomMixin:
@@ -25,7 +25,7 @@ class RoomMixin:
 
     def _refuse_above(self, n_bytes: int, n_rows: int) -> None:
         """Refuse a fit of so many rows if so many bytes are not there."""
-        check_memory(
+        need_memory(
             n_bytes,
             f"{type(self).__name__} of {n_rows:,} rows",
             "Fit a sample of the rows, or use COR, which reads them from files block "

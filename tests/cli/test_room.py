@@ -16,7 +16,7 @@ CALLS = {
 def short_of_memory(monkeypatch):
     """Let hardly any memory be free, and refuse small tables, too."""
     monkeypatch.setattr(_memory, "_NEVER_REFUSED", 0)
-    monkeypatch.setattr(_memory, "_find_most", lambda root: 1000)
+    monkeypatch.setattr(_memory, "_find_available", lambda root, with_swap: 1000)
 
 
 @pytest.mark.parametrize("name", CALLS)
@@ -30,8 +30,8 @@ def test_a_table_that_cannot_be_held_is_refused(name, data, short_of_memory, tmp
         "needs about "
     )
     assert line.endswith(
-        " kB, and 1 kB are free. Take a sample of the rows, or use corral fit, which "
-        "can read them block by block and makes a report, too."
+        " kB, and at most 1 kB are free. Take a sample of the rows, or use corral fit, "
+        "which can read them block by block and makes a report, too."
     )
 
 

@@ -42,10 +42,10 @@ def to_npz(packing=zipfile.ZIP_DEFLATED, **members):
     return file.getvalue()
 
 
-def to_arrow(table):
+def to_arrow(table, open_writer=pa.ipc.new_file, compression=None):
     sink = pa.BufferOutputStream()
-    options = pa.ipc.IpcWriteOptions(allow_64bit=True)
-    with pa.ipc.new_file(sink, table.schema, options=options) as writer:
+    options = pa.ipc.IpcWriteOptions(allow_64bit=True, compression=compression)
+    with open_writer(sink, table.schema, options=options) as writer:
         writer.write_table(table)
     return sink.getvalue().to_pybytes()
 
@@ -218,6 +218,16 @@ def half_matrix():
     return head + b"2100 2100\n" + b"1\n" * (2100 * 2101 // 2)
 
 
+def zeros():
+    # In four batches.
+    return pa.concat_tables([pa.table({"a": np.zeros(2**20)})] * 4)
+
+
+def long_categories():
+    long = pa.array(["x" * 2**25])
+    return pa.table({"a": pa.DictionaryArray.from_arrays(pa.array([0]), long)})
+
+
 # Made when they are needed.
 LARGE = {
     "gzip bomb": ("t.csv.gz", lambda: gzip.compress(bytes(2**25), 1), "unpacks from"),
@@ -235,12 +245,26 @@ LARGE = {
     "parquet of one number": (
         "t.parquet",
         lambda: to_parquet(pa.table({"a": np.zeros(2**22)})),
-        "of memory, and only 29.4 MB are free",
+        "of memory, and at most 29.4 MB are free",
     ),
     "parquet of one text": (
         "t.parquet",
         lambda: to_parquet(pa.table({"a": ["x" * 2**16] * 2**9})),
         "of memory, and only",
+    ),
+    **{
+        f"arrow {form}, packed by {packing}": (
+            "t.arrow",
+            lambda writer=writer, packing=packing: to_arrow(zeros(), writer, packing),
+            "would take about 33.6 MB of memory, and only",
+        )
+        for form, writer in (("file", pa.ipc.new_file), ("stream", pa.ipc.new_stream))
+        for packing in ("lz4", "zstd")
+    },
+    "arrow with a packed dictionary": (
+        "t.arrow",
+        lambda: to_arrow(long_categories(), pa.ipc.new_file, "zstd"),
+        "would take about 33.6 MB of memory, and only",
     ),
     "mtx of a large half": ("t.mtx", half_matrix, "of memory, and only"),
 }
@@ -253,6 +277,27 @@ def test_what_does_not_fit_into_memory_is_refused(
     with pytest.raises(ValueError, match=words) as caught:
         read_table(put(name, make()))
     assert "block by block" in str(caught.value)
+
+
+def test_pages_of_parquet_are_not_unpacked_to_see_that_they_are_too_large(
+    put, little_memory, monkeypatch
+):
+    def unpack(*args, **options):
+        raise AssertionError("Pages are unpacked.")
+
+    monkeypatch.setattr(pa.parquet.ParquetFile, "iter_batches", unpack)
+    lists = pa.ListArray.from_arrays([0, 2**22], np.zeros(2**22))
+    content = to_parquet(pa.table({"a": lists}), use_dictionary=False)
+    with pytest.raises(ValueError, match="of memory, and only"):
+        read_table(put("t.parquet", content))
+
+
+def test_packed_arrow_that_fits_into_memory_is_read(put):
+    table = pa.table({"a": [0.0] * 1000, "b": [None, "x"] * 500, "c": [[1, 2]] * 1000})
+    for writer in (pa.ipc.new_file, pa.ipc.new_stream):
+        for packing in ("lz4", "zstd"):
+            path = put("t.arrow", to_arrow(table, writer, packing))
+            assert read_table(path).equals(table)
 
 
 def test_a_packed_file_that_grows_beyond_reason_is_not_read_in_pieces(put, monkeypatch):

@@ -7,8 +7,8 @@ from typing import NamedTuple
 from corral._memory import (
     BASE_BYTES,
     LEAST_REST,
-    check_memory,
     format_bytes,
+    need_memory,
     read_limit,
 )
 from corral.tables._read import FORMAT_WORDS, check_exists, kind_of
@@ -150,7 +150,7 @@ def check_room(
         What to do instead, a sentence.
     """
     _, growth = _measure(data, form)
-    check_memory(
+    need_memory(
         growth,
         f"'{data}', all of which corral {command} holds,",
         remedy,

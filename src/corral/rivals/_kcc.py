@@ -9,7 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from corral._codes import Codes, one_hot_rows
 from corral._fusion import Fusion, FusionSettings, fuse_codes
-from corral._memory import check_memory, weigh_states
+from corral._memory import need_memory, weigh_states
 from corral._partition_mixin import PartitionMixin, asks_for_labels, make_block
 from corral._partitions import Partitioner
 from corral._random import draw_fit_seed, make_streams
@@ -325,7 +325,7 @@ class KCC(PartitionMixin, JointClusterer):
         features, given = self._read(X, reset=True)
         weights = read_sample_weight(sample_weight, features.n_samples)
         self._check_enough(features.n_samples, "n_samples={}")
-        check_memory(
+        need_memory(
             weigh_states(features.n_samples, self.n_partitions),
             f"KCC of {features.n_samples:,} rows",
             f"Lower n_partitions (now {self.n_partitions}), or use COR, which keeps "
