@@ -245,7 +245,7 @@ LARGE = {
     "parquet of one number": (
         "t.parquet",
         lambda: to_parquet(pa.table({"a": np.zeros(2**22)})),
-        "of memory, and at most 29.4 MB are free",
+        "of memory, and only 29.4 MB are free",
     ),
     "parquet of one text": (
         "t.parquet",

@@ -42,7 +42,7 @@ def check_memory(n_bytes: int) -> None:
     free = find_free_memory()
     if n_bytes > free:
         raise Broken(
-            f"would take about {format_bytes(n_bytes)} of memory, and at most "
+            f"would take about {format_bytes(n_bytes)} of memory, and only "
             f"{format_bytes(free)} are free. Read a part of its rows or columns, or "
             "save it as Parquet and read it block by block with "
             "corral.sources.open_source."
