@@ -12,6 +12,7 @@ from corral._memory import find_free_memory, format_bytes
 from corral.tables._arff import read_arff
 from corral.tables._arrays import name_features, read_mtx, read_npy, read_npz
 from corral.tables._arrow import need_arrow
+from corral.tables._arrow_size import count_file, count_stream
 from corral.tables._broken import MEND, NOT_UTF8, Broken, first_line, say_broken
 from corral.tables._limits import check_columns, check_memory, list_names
 
@@ -344,6 +345,7 @@ def _read_parquet(content: Any) -> Any:
             check_footer(file.metadata)
             width = sum(_measure_cell(kind) for kind in file.schema_arrow.types)
             check_memory(int(width * file.metadata.num_rows))
+            check_memory(_measure_group(file.metadata))
             _check_texts(file)
             table = file.read()
         # Broken pages without a checksum may decode to what is no text.
@@ -368,6 +370,23 @@ def check_footer(meta: Any) -> None:
             f"is broken: its footer tells of {meta.num_rows:,} rows, its row groups "
             f"of {sum(n_rows):,}. {MEND}"
         )
+
+
+def _measure_group(meta: Any) -> int:
+    """Return what the largest row group unpacks to, as the footer says.
+
+    Pages are unpacked one at a time of each column, and the table has what they hold; a
+    page whose values no row uses takes memory all the same.
+    """
+    groups = [meta.row_group(number) for number in range(meta.num_row_groups)]
+    sizes = [
+        sum(
+            max(group.column(j).total_uncompressed_size, 0)
+            for j in range(group.num_columns)
+        )
+        for group in groups
+    ]
+    return max(sizes, default=0)
 
 
 def _measure_cell(kind: Any) -> float:
@@ -409,6 +428,7 @@ def _read_arrow(content: Any) -> Any:
     try:
         with open_it(pa.BufferReader(content)) as reader:
             check_columns(len(reader.schema))
+            check_memory(count_file(content) if is_file else count_stream(content))
             table = reader.read_all()
         # Its buffers are used as they are, wherever they say that cells begin.
         table.validate(full=True)
