@@ -9,6 +9,7 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from corral import COR, all_methods
 from corral.detectors._base import Detector
+from corral.rivals import KMedianOutliers
 
 
 @pytest.fixture
@@ -250,3 +251,11 @@ def test_scores_that_are_not_finite_are_refused():
     message = "Careless gives 2 rows a score that is not a number, the first is row 0"
     with pytest.raises(ValueError, match=message):
         Careless().fit([[1.0], [2.0]])
+
+
+def test_a_row_that_the_metric_cannot_compare_is_refused_with_the_reason(planted):
+    model = KMedianOutliers(3, n_outliers=6, metric="correlation").fit(planted.X)
+    width = planted.X.shape[1]
+    message = "gives row 1 a score that is not a number.* constant row has no correlat"
+    with pytest.raises(ValueError, match=message):
+        model.predict([planted.X[0], np.full(width, 3.0)])

@@ -241,10 +241,16 @@ def check_scores(scores: np.ndarray, name: str) -> None:
     wrong = np.argwhere(~np.isfinite(scores))[:, 0]
     if len(wrong):
         n_rows = len(np.unique(wrong))
+        first = f"row {wrong[0]}"
+        rows, more = first, ""
+        if n_rows > 1:
+            rows, more = f"{n_rows} rows", f", the first is {first}"
         raise ValueError(
-            f"{name} gives {n_rows} rows a score that is not a number, the first is "
-            f"row {wrong[0]}. Values are too large or too small to be squared: divide "
-            "the columns of X by their largest size, and look at such rows."
+            f"{name} gives {rows} a score that is not a number{more}. Values are too "
+            "large or too small to be squared: divide the columns of X by their "
+            "largest size and look at such rows. Or the metric cannot compare them, as "
+            "a constant row has no correlation: leave them out or choose another "
+            "metric."
         )
 
 

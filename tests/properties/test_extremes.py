@@ -20,7 +20,7 @@ _REFUSALS = re.compile(
     r"X holds .* too large for float\d\d to compute with: .* Divide the columns"
     r"|cannot be squared: values should be at most .* Leave out or clip rows"
     r"|which cannot be squared: it should be from .* Divide the columns"
-    r"|gives \d+ rows a score that is not a number, .* divide the columns of X"
+    r"|gives .*row.* a score that is not a number.*\. .* divide the columns of X"
     r"|distances should be finite\. Rescale X"
     r"|distinct codes.* n_clusters=\d+.*[Ll]ower n_clusters"
     r"|n_samples=\d+ should be (at least|larger than|>=) "
@@ -152,7 +152,7 @@ def test_new_rows_whose_squares_are_infinite_are_refused():
     X = np.array([[1, 2, 3], [1e200, 0, 0]])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        with pytest.raises(ValueError, match="gives 1 rows a score .* is row 1"):
+        with pytest.raises(ValueError, match="gives row 1 a score"):
             model.predict(X)
 
 
