@@ -432,7 +432,8 @@ def test_a_model_that_could_not_be_loaded_is_not_saved(path):
     assert path.read_text() == "old"
 
 
-NODES = "estimator_.estimators_.0.tree_.nodes"
+TREE = "estimator_.estimators_.0.tree_"
+NODES = f"{TREE}.nodes"
 
 
 @pytest.mark.parametrize(
@@ -504,6 +505,8 @@ def test_arrays_that_do_not_fit_are_refused(path, name, spot, change, words):
         ("lof", "estimator_.n_neighbors_", 6, "has the size"),
         ("lof", "estimator_.effective_metric_", "haversine", "'haversine' is not kn"),
         ("k-center", "_ruler._metric", "cosine", "measures by another metric"),
+        ("iforest", f"{TREE}.max_depth", 0, "is not as deep as it says"),
+        ("iforest", f"{TREE}.max_depth", 2**40, "is not as deep as it says"),
         ("opca", "_form.0.2", 0.0, "ratio=0.0 is out of range"),
         ("opca-power", "_form.2", 10**9, "max_iter=1000000000 is out of range"),
         ("table", "encoder_.numeric_names_.0", "x", "are not those of its plans"),

@@ -75,6 +75,18 @@ def _finish_tree(regressor: Any) -> None:
     regressor.tree_.__setstate__({**plain, "node_count": len(plain["nodes"])})
 
 
+def _is_as_deep(regressor: Any) -> bool:
+    """Return whether a tree is as deep as it says; scikit-learn takes room by that."""
+    nodes = regressor.tree_["nodes"]
+    depths = [0] * len(nodes)
+    # Parents come first.
+    for parent, pair in enumerate(nodes[["left_child", "right_child"]].tolist()):
+        for child in pair:
+            if child != -1:
+                depths[child] = max(depths[child], depths[parent] + 1)
+    return max(depths) == regressor.tree_["max_depth"]
+
+
 def _fits_trees(forest: Any) -> bool:
     """Return whether each tree has its columns, and what is known of its nodes."""
     parts = (
@@ -158,6 +170,7 @@ SKLEARN_FORMS = {
             ),
         },
         others=Plain(),
+        rules={"its tree is not as deep as it says": _is_as_deep},
         pack=_pack_tree,
         rebuild=_finish_tree,
     ),
