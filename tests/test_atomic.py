@@ -224,12 +224,18 @@ def test_a_file_that_appears_is_left_and_nothing_is_lost(tmp_path, name):
     assert len(os.listdir(tmp_path)) == 3
 
 
-@pytest.mark.parametrize("is_there", [True, False])
-def test_where_files_cannot_be_linked_none_is_replaced(tmp_path, monkeypatch, is_there):
+@pytest.fixture
+def no_links(monkeypatch):
+    """Let files have one name only, as on some file systems."""
+
     def refuse(*_):
         raise PermissionError(errno.EPERM, "no links")
 
     monkeypatch.setattr(os, "link", refuse)
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+def test_where_files_cannot_be_linked_none_is_replaced(tmp_path, no_links, is_there):
     path = tmp_path / "l.csv"
     if is_there:
         path.write_text("theirs")
@@ -239,6 +245,17 @@ def test_where_files_cannot_be_linked_none_is_replaced(tmp_path, monkeypatch, is
         write(path, "ours", replace=False)
     assert path.read_text() == ("theirs" if is_there else "ours")
     assert len(os.listdir(tmp_path)) == 1 + is_there
+
+
+def test_a_name_that_cannot_be_given_is_free_again(tmp_path, no_links, monkeypatch):
+    def fail(*_):
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(os, "rename", fail)
+    monkeypatch.setattr(os, "replace", fail)
+    with pytest.raises(OSError, match="Input/output error"):
+        write(tmp_path / "l.csv", "ours", replace=False)
+    assert os.listdir(tmp_path) == []
 
 
 def test_names_may_be_as_long_as_names_can_be(tmp_path):

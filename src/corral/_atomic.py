@@ -217,7 +217,12 @@ def _rename_new(part: Path, path: Path) -> None:
             raise
         # An empty file keeps the place.
         os.close(os.open(path, os.O_CREAT | os.O_EXCL))
-        part.replace(path)
+        try:
+            part.replace(path)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                path.unlink()
+            raise
 
 
 def _flush(path: Path) -> None:
