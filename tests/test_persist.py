@@ -579,6 +579,15 @@ def test_many_equal_values_are_saved_so_that_they_can_be_read(path, monkeypatch)
     check_same(model, round_trip(model, path), NEW)
 
 
+def test_equal_sparse_rows_are_saved_so_that_they_can_be_read(path, monkeypatch):
+    # SciPy packs them, and what it packs counts as well.
+    monkeypatch.setattr("corral.persist._archive.SMALL_TOTAL", 1000)
+    rows = sparse.csr_array(np.ones((300, 1000)))
+    rows.data[::1000] = np.arange(300) % 3
+    model = all_methods()["dbscan"].make().fit(rows)
+    check_same(model, round_trip(model, path), rows[:10])
+
+
 def test_the_page_about_models_gives_what_it_says(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     page = Path(__file__).parents[1] / "docs" / "howto" / "models.md"

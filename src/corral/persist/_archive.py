@@ -105,9 +105,46 @@ def unpack(content: bytes) -> dict[str, bytes]:
     return members
 
 
-def pack(members: dict[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> bytes:
-    """Return an archive of members."""
-    total = sum(map(len, members.values()))
+def pack(members: dict[str, bytes]) -> bytes:
+    """Return an archive of members that is small, and can be read again.
+
+    Parameters
+    ----------
+    members : dict of str to bytes
+        As :func:`unpack` gives them.
+
+    Returns
+    -------
+    content : bytes
+    """
+    members = {
+        name: _store_npz(member) if name.endswith(".npz") else member
+        for name, member in members.items()
+    }
+    content = _zip(members, zipfile.ZIP_DEFLATED)
+    # Sparse rows are an archive in the archive, and counted as both.
+    total = sum(
+        len(member) * (2 if name.endswith(".npz") else 1)
+        for name, member in members.items()
+    )
+    if total > max(SMALL_TOTAL, _MOST_PER_BYTE * len(content)):
+        # Too good to be read again: many equal values.
+        return store(members)
+    return content
+
+
+def store(members: dict[str, bytes]) -> bytes:
+    """Return an archive of members that are not packed."""
+    return _zip(members, zipfile.ZIP_STORED)
+
+
+def _store_npz(member: bytes) -> bytes:
+    """Return sparse rows, which SciPy packs, so that they are packed once only."""
+    with zipfile.ZipFile(io.BytesIO(member)) as archive:
+        return store({name: archive.read(name) for name in archive.namelist()})
+
+
+def _zip(members: dict[str, bytes], method: int) -> bytes:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", method) as archive:
         for name, member in members.items():
@@ -115,11 +152,7 @@ def pack(members: dict[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> bytes
             info = zipfile.ZipInfo(name)
             info.compress_type = method
             archive.writestr(info, member)
-    content = buffer.getvalue()
-    if total > max(SMALL_TOTAL, _MOST_PER_BYTE * len(content)):
-        # Too good to be read again: many equal values.
-        return pack(members, zipfile.ZIP_STORED)
-    return content
+    return buffer.getvalue()
 
 
 def read_json(name: str, member: bytes) -> Any:

@@ -23,6 +23,7 @@ from corral.persist._archive import (
     pack,
     read_file,
     read_json,
+    store,
     unpack,
 )
 from corral.persist._forms import MODELS
@@ -199,7 +200,7 @@ def _make(sio: Any, members: dict[str, bytes]) -> Any:
     arrays = {name: members[name] for name in members.keys() - {SCHEMA, PAGE}}
     schema = clean_schema(read_json(SCHEMA, members[SCHEMA]), set(arrays))
     known = {**arrays, SCHEMA: json.dumps(schema).encode()}
-    model = sio.loads(pack(known, zipfile.ZIP_STORED), trusted=trusted_types())
+    model = sio.loads(store(known), trusted=trusted_types())
     if name_class(type(model)) not in MODELS:
         raise ValueError(f"it holds a {type(model).__name__} and no model")
     check_object(model, type(model).__name__, Sizes())
