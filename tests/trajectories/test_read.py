@@ -5,7 +5,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from corral.trajectories import make_tracks, read_tracks
+from corral.trajectories import Tracks, make_tracks, read_tracks
 
 ROWS = [("a", 0, 50.0, 8.0), ("b", 5, 60.0, 9.0), ("a", 10, 51.0, 8.5)]
 
@@ -143,7 +143,10 @@ def test_npz_gives_callsigns_that_occur_once(tmp_path):
             {"track_t": None},
             r"has no array 'track_t'\. A file of tracks has 'track_t',",
         ),
-        ({"offsets": np.array([0, 5, 6])}, r"offsets of .* should rise from 0 to \d+,"),
+        (
+            {"offsets": np.array([0, 5, 6])},
+            r"'offsets' of .* should be whole numbers that rise from 0 to \d+,",
+        ),
     ],
     ids=["missing", "offsets"],
 )
@@ -151,6 +154,43 @@ def test_npz_that_holds_no_tracks_is_refused(tmp_path, changes, message):
     path = write_npz(tmp_path / "t.npz", **changes)
     with pytest.raises(ValueError, match=message):
         read_tracks(path)
+
+
+@pytest.mark.parametrize(
+    "offsets",
+    [
+        [0, 1.5, 3],
+        [0, np.nan, 3],
+        [0, np.inf, 3],
+        [0, 3, 1],
+        [0, 4, 3],
+        [1, 2, 3],
+        [0, 1, 2],
+        [0, 1, 4],
+        [-1, 1, 3],
+        [[0, 1, 3]],
+        [],
+        ["0", "1", "3"],
+        ["a", "b", "c"],
+    ],
+    ids=repr,
+)
+def test_offsets_that_do_not_cut_the_positions_are_refused(offsets):
+    with pytest.raises(ValueError, match="^offsets .* rise from 0 to 3, the number"):
+        Tracks(["a", "b"], *np.zeros((3, 3)), offsets)
+
+
+def test_offsets_may_be_whole_numbers_of_any_type(tmp_path):
+    tracks = read_tracks(write_npz(tmp_path / "t.npz"))
+    as_floats = {"offsets": tracks.offsets.astype(np.float32)}
+    same = read_tracks(write_npz(tmp_path / "f.npz", **as_floats))
+    assert same.offsets.tolist() == tracks.offsets.tolist()
+    assert same.take([2]).ids == ["4b1812"]
+
+
+def test_offsets_for_another_number_of_flights_are_refused():
+    with pytest.raises(ValueError, match="offsets has 2 numbers for 2 flights"):
+        Tracks(["a", "b"], *np.zeros((3, 3)), np.array([0, 3]))
 
 
 @pytest.mark.parametrize(

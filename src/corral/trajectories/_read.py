@@ -10,7 +10,12 @@ import numpy as np
 
 from corral.tables._broken import Broken
 from corral.tables._npz import Npz
-from corral.trajectories._tracks import Tracks, check_tracks, group_numbered
+from corral.trajectories._tracks import (
+    Tracks,
+    check_tracks,
+    group_numbered,
+    read_offsets,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -107,13 +112,10 @@ def _read_npz(path: Path) -> Tracks:
         _check_arrays(arrays)
     except Broken as error:
         raise ValueError(f"'{path}' {error}") from error
-    offsets = arrays["offsets"].astype(np.intp)
     n_positions = len(arrays["track_t"])
-    if offsets[0] != 0 or offsets[-1] != n_positions or (np.diff(offsets) < 0).any():
-        raise ValueError(
-            f"The offsets of '{path}' should rise from 0 to {n_positions}, the number "
-            "of positions."
-        )
+    offsets = read_offsets(
+        arrays["offsets"], n_positions, f"The array 'offsets' of '{path}'"
+    )
     for name in (each for each in _NAMES if each in arrays):
         if arrays[name].shape != (len(offsets) - 1,):
             raise ValueError(

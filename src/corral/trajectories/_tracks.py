@@ -20,7 +20,7 @@ class Tracks:
         Seconds from any moment; NaN means unknown.
     latitude, longitude : ndarray of shape (n_positions,)
         Degrees; NaN means unknown.
-    offsets : ndarray of shape (n_tracks + 1,)
+    offsets : ndarray of int, of shape (n_tracks + 1,)
         Where each flight starts, and where the last one ends.
     """
 
@@ -29,6 +29,15 @@ class Tracks:
     latitude: np.ndarray
     longitude: np.ndarray
     offsets: np.ndarray
+
+    def __post_init__(self) -> None:
+        offsets = read_offsets(self.offsets, len(self.time))
+        if len(offsets) != len(self.ids) + 1:
+            raise ValueError(
+                f"offsets has {len(offsets):,} numbers for {len(self.ids):,} flights. "
+                "It should have one more than there are flights."
+            )
+        object.__setattr__(self, "offsets", offsets)
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -63,6 +72,38 @@ class Tracks:
             self.longitude[rows],
             offsets,
         )
+
+
+def read_offsets(
+    offsets: np.ndarray, n_positions: int, name: str = "offsets"
+) -> np.ndarray:
+    """Return where flights start as whole numbers, or say what they should be.
+
+    Parameters
+    ----------
+    offsets : array-like of shape (n_tracks + 1,)
+    n_positions : int
+        Where the last flight ends.
+    name : str, default="offsets"
+        What they are, the beginning of a sentence.
+
+    Returns
+    -------
+    offsets : ndarray of int, of shape (n_tracks + 1,)
+    """
+    given = np.asarray(offsets)
+    if given.ndim == 1 and given.dtype.kind in "iuf":
+        # NaN becomes a number, which is not equal to it.
+        with np.errstate(invalid="ignore"):
+            whole = given.astype(np.intp)
+        steps = np.diff(whole, prepend=0, append=n_positions)
+        are_ends = not steps[0] and not steps[-1]
+        if are_ends and (steps >= 0).all() and np.array_equal(whole, given):
+            return whole
+    raise ValueError(
+        f"{name} should be whole numbers that rise from 0 to {n_positions}, the number "
+        "of positions."
+    )
 
 
 def group_tracks(
