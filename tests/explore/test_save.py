@@ -7,6 +7,7 @@ import pytest
 
 from corral import COR
 from corral.cli._call import as_argument
+from corral.explore import _save
 from corral.explore._save import FilesExistError, Writer, check_name, suggest_name
 from corral.explore._session import Session
 from corral.tables import TableModel, read_table
@@ -35,6 +36,23 @@ def check_same_files(saved):
 @pytest.mark.parametrize("numbers", [(3, 3), (2, 0), (5, 12)])
 def test_the_command_makes_the_same_files(writer, numbers):
     check_same_files(writer.save(*numbers, "mine"))
+
+
+def test_the_command_spares_files_that_came_to_be_there(writer, monkeypatch, tmp_path):
+    theirs = [tmp_path / "mine-labels.csv", tmp_path / "mine-report.html"]
+
+    def make_page(*args):
+        for path in theirs:
+            path.write_text("theirs")
+        return "page"
+
+    monkeypatch.setattr(_save, "make_page", make_page)
+    saved = writer.save(3, 3, "mine")
+    labels, report, script = map(Path, saved["files"])
+    assert (labels.name, report.name) == ("mine-labels-2.csv", "mine-report-2.html")
+    run_line(script.read_text().splitlines()[1])
+    assert [path.read_text() for path in theirs] == ["theirs", "theirs"]
+    assert report.read_text() != "page"
 
 
 def test_formulas_are_escaped_unless_raw_and_the_command_does_the_same(tmp_path):

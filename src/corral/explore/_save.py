@@ -122,18 +122,26 @@ class Writer:
         titles = ("The labels' file", "The report's file", "The command's file")
         asked = dict(zip(titles, paths, strict=True))
         outputs = Outputs(asked, [self._source], force=may_replace)
-        words = ["--labels", str(labels), "--report", str(report)]
-        command = self.command(n_clusters, n_outliers, *words)
+        command = self._command_for(n_clusters, n_outliers, labels, report)
         judged = self._judge(n_clusters, n_outliers)
         with progress(False) as bar:
             page = make_page(judged, self._source, command, bar)
         # All is known before the first file is written.
         outputs.write_labels(judged.columns, option=titles[0], raw_text=self._raw_text)
         outputs.write_text(titles[1], page)
-        script_text = _write_script(command, labels.name, report.name)
-        outputs.write_text(titles[2], script_text)
+        # Files may have come to be there meanwhile. The script replaces what it names,
+        # so it names those that were written.
+        made = [Path(outputs.files[title]) for title in titles[:2]]
+        command = self._command_for(n_clusters, n_outliers, *made)
+        outputs.write_text(titles[2], _write_script(command, *made))
         files = [spell_out(path) for path in outputs.files.values()]
         return {"files": files, "command": spell_out(command)}
+
+    def _command_for(
+        self, n_clusters: int, n_outliers: int, labels: Path, report: Path
+    ) -> str:
+        words = ["--labels", str(labels), "--report", str(report)]
+        return self.command(n_clusters, n_outliers, *words)
 
     def _judge(self, n_clusters: int, n_outliers: int):
         """Return the model that the command makes, without another fit."""
@@ -177,10 +185,10 @@ def suggest_name(source: str) -> str:
     return words if _NAME.fullmatch(words) else "table"
 
 
-def _write_script(command: str, *names: str) -> str:
+def _write_script(command: str, *paths: Path) -> str:
     # As Python writes it: a line end in the name of the folder would end the comment.
     here = repr(os.getcwd())
-    made = " and ".join(names)
+    made = " and ".join(path.name for path in paths)
     return (
         f"# Makes {made} again, in the folder {here}, and replaces them.\n"
         f"{command} --force\n"
