@@ -16,6 +16,7 @@ import pyarrow as pa
 import pytest
 import skops.io
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.cluster import KMeans
 from sklearn.datasets import load_iris
 from sklearn.linear_model import RidgeCV
@@ -552,6 +553,21 @@ def test_sparse_rows_that_end_before_they_begin_are_refused(path):
     rewrite(path, change)
     with pytest.raises(ValueError, match="has rows that end before they begin"):
         corral.load(path)
+
+
+@pytest.mark.parametrize(
+    ("model", "name"),
+    [
+        (all_methods()["iforest"].make(n_estimators=5), "estimator_"),
+        (TableModel(small_cor(), scale="none"), "encoder_"),
+    ],
+    ids=["forest", "encoder"],
+)
+def test_parts_that_were_never_fitted_are_refused(path, model, name):
+    model.fit(X)
+    setattr(model, name, clone(getattr(model, name)))
+    with pytest.raises(ValueError, match=f"cannot be saved: .*{name} is not fitted"):
+        model.save(path)
 
 
 def test_attributes_that_are_not_known_are_refused(path):

@@ -15,6 +15,7 @@ from corral.persist._kinds import (
     Kind,
     Mapping,
     Number,
+    Part,
     Plain,
     Record,
     Rows,
@@ -140,7 +141,8 @@ SKLEARN_FORMS = {
     "sklearn.ensemble._iforest.IsolationForest": Form(
         {
             "n_features_in_": Count("f", low=1),
-            "estimator_": part(_TREE),
+            # What the trees are cloned from.
+            "estimator_": Part((_TREE,), is_fitted=False),
             "estimators_": Series(part(_TREE), has_own_sizes=True),
             "estimators_features_": Series(integers("g", low=0, high="f")),
             "_decision_path_lengths": Series(

@@ -318,15 +318,20 @@ class Part(Kind):
         Module and class.
     sizes : dict of str to str
         Names of sizes there, and what they are called here.
+    is_fitted : bool
+        Whether an estimator has to be fitted.
     """
 
     names: tuple[str, ...]
     sizes: dict[str, str] = field(default_factory=dict)
+    is_fitted: bool = True
 
     def check(self, value: Any, where: str, sizes: Sizes) -> None:
         """Check the class, and then the object with the sizes that are known."""
         if name_class(type(value)) not in self.names:
             raise UnfitError(f"{where} is a {type(value).__name__}")
+        if self.is_fitted and _is_bare(value, FORMS[name_class(type(value))]):
+            raise UnfitError(f"{where} is not fitted")
         inner = Sizes(
             {there: sizes[here] for there, here in self.sizes.items() if here in sizes}
         )
@@ -394,11 +399,10 @@ def check_object(value: Any, where: str, sizes: Sizes) -> None:
         raise UnfitError(f"{where} is a {type(value).__name__}")
     is_named = hasattr(value, "_asdict")
     found = value._asdict() if is_named else dict(vars(value))
-    is_estimator = hasattr(type(value), "_get_param_names")
-    if is_estimator:
+    if _is_estimator(value):
         _check_parameters(value, found, where)
-    if is_estimator and not found.keys() & form.fields.keys():
-        # It was never fitted, as the estimators that are parameters.
+    if _is_bare(value, form):
+        # As the estimators that are parameters.
         _check_others(form, found, value, where)
         return
     _check_fields(form, found, where, sizes)
@@ -410,6 +414,17 @@ def check_object(value: Any, where: str, sizes: Sizes) -> None:
         form.rebuild(value)
     for name, measure in form.measures.items():
         sizes.meet(name, measure(value), where)
+
+
+def _is_estimator(value: Any) -> bool:
+    return hasattr(type(value), "_get_param_names")
+
+
+def _is_bare(value: Any, form: Form) -> bool:
+    """Return whether an object is an estimator that has nothing that a fit sets."""
+    if not form.fields or not _is_estimator(value):
+        return False
+    return vars(value).keys().isdisjoint(form.fields)
 
 
 # More threads than any machine has are a way to stop it.
