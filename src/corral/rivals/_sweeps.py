@@ -109,10 +109,13 @@ def choose_space(metric: str, some, ends: np.ndarray) -> RowSpace:
     if metric == "cosine":
         return RowSpace.fit(metric, some)
     if sparse.issparse(some):
+        # They are not shifted, so that their zeros stay zeros.
         space = RowSpace.fit(metric, some, find_size(ends))
+        largest = "size of a value of X"
     else:
         space = RowSpace.fit(metric, np.concatenate([some, ends]))
-    check_squares(1 / space.scale, "distance of a value of X from the middle")
+        largest = "distance of a value of X from the middle"
+    check_squares(1 / space.scale, largest)
     return space
 
 
