@@ -45,30 +45,20 @@ def make_folder(folder: Path) -> None:
 
 
 def check_outputs(
-    outputs: Mapping[str, Path | None],
+    paths: Mapping[str, Path | None],
     inputs: Sequence[str | Path],
     *,
     force: bool,
 ) -> None:
-    """Refuse outputs that cannot be written, before anything is computed.
-
-    Parameters
-    ----------
-    outputs : mapping of str to Path or None
-        By the name of their option.
-    inputs : sequence of path-like
-        They must not be written over; "-" is standard input.
-    force : bool
-        Whether files that are there may be replaced.
-    """
-    labels = outputs.get("--labels")
+    """Refuse outputs that cannot be written; the parameters are those of Outputs."""
+    labels = paths.get("--labels")
     if labels is not None and not labels.name.lower().endswith(_LABEL_SUFFIXES):
         raise ValueError(
             f"--labels '{labels}' has a suffix that is not known. Choose one of "
             f"{', '.join(_LABEL_SUFFIXES)}."
         )
     taken = {Path(each).resolve(): "the input" for each in inputs if str(each) != "-"}
-    for option, path in outputs.items():
+    for option, path in paths.items():
         if path is None:
             continue
         _check_place(option, path)
