@@ -12,6 +12,7 @@ from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 import skops.io
@@ -134,6 +135,45 @@ def test_float32_and_given_labels_come_back(path):
     np.testing.assert_array_equal(
         again.score_samples(new, labels), model.score_samples(new, labels)
     )
+
+
+def with_category(dtype, low=0.0):
+    """Return rows with a last column of two categories."""
+    column = np.where(X[:, :1] > 5, np.asarray(1, dtype), np.asarray(low, dtype))
+    return np.hstack([X.astype(dtype), column])
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.longdouble])
+def test_categories_of_short_and_long_floats_come_back(path, dtype):
+    rows = with_category(dtype)
+    model = small_cor(categorical_features=[3]).fit(rows)
+    check_same(model, round_trip(model, path), rows[::-3])
+
+
+@pytest.mark.skipif(
+    np.finfo(np.longdouble).nmant == 52, reason="Long doubles are doubles here."
+)
+def test_categories_that_double_precision_cannot_tell_are_refused(path):
+    # The nearest double would be another category.
+    rows = with_category(np.longdouble, low="0.1")
+    model = small_cor(categorical_features=[3]).fit(rows)
+    with pytest.raises(ValueError, match=r"it holds 0\.1 as .* as float64, and fit"):
+        model.save(path)
+
+
+def test_categories_of_bytes_are_refused(path):
+    model = small_cor(categorical_features=[0, 1]).fit([[b"a", b"b"], [b"c", b"d"]] * 9)
+    with pytest.raises(ValueError, match=r"holds the bytes \[b'a'\], and files"):
+        model.save(path)
+
+
+def test_names_of_categories_may_be_objects_and_those_of_a_frame(path):
+    frame = pd.DataFrame(with_category(float), columns=[*"abcd"])
+    for names in (frame.columns[3:], np.array(["d"], dtype=object)):
+        model = small_cor(categorical_features=names).fit(frame)
+        again = round_trip(model, path)
+        assert again.categorical_features == ["d"]
+        check_same(model, again, frame[::-3])
 
 
 def test_a_model_that_was_asked_before_comes_back(path):

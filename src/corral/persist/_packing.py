@@ -40,9 +40,13 @@ def _pack(value: Any, seen: dict[int, Any]) -> Any:
 
 def _pack_new(value: Any, seen: dict[int, Any]) -> Any:
     if isinstance(value, np.generic):
-        return value.item()
-    if isinstance(value, np.memmap):
-        return np.asarray(value)
+        return _to_known(np.asarray(value)).item()
+    if hasattr(type(value), "__array__"):
+        # Also memory maps and the names of columns of a data frame.
+        array = np.asarray(value)
+        # An array of objects may hold anything, a list is looked at one by one.
+        is_plain = array.dtype != object
+        return _to_known(array) if is_plain else _pack(array.tolist(), seen)
     if type(value) is list:
         return [_pack(each, seen) for each in value]
     if type(value) is tuple:
@@ -55,6 +59,25 @@ def _pack_new(value: Any, seen: dict[int, Any]) -> Any:
     if isinstance(value, tuple):
         return type(value)(*(_pack(each, seen) for each in value))
     return _pack_object(value, form, seen)
+
+
+def _to_known(array: np.ndarray) -> np.ndarray:
+    """Return floats in single or double precision; what they cannot be is refused."""
+    if array.dtype.kind == "S":
+        raise ValueError(
+            f"it holds the bytes {array.ravel()[:1].tolist()}, and files hold texts. "
+            "Give columns and parameters as text, and fit again"
+        )
+    if array.dtype.kind != "f" or array.dtype.itemsize in (4, 8):
+        return array
+    fitting = array.astype(np.float32 if array.dtype.itemsize == 2 else np.float64)
+    is_other = (fitting != array) & ~np.isnan(array)
+    if is_other.any():
+        raise ValueError(
+            f"it holds {array[is_other][0]} as {array.dtype}, and files hold numbers "
+            "up to float64. Give columns and parameters as float64, and fit again"
+        )
+    return fitting
 
 
 def _pack_object(value: Any, form: Form, seen: dict[int, Any]) -> Any:
