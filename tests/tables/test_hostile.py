@@ -266,6 +266,16 @@ LARGE = {
         lambda: to_arrow(long_categories(), pa.ipc.new_file, "zstd"),
         "would take about 33.6 MB of memory",
     ),
+    "arff of short lines": (
+        "t.arff",
+        lambda: head_of("numeric") + b"1\n" * 2**17,
+        "of memory",
+    ),
+    "arff of long values that it does not write": (
+        "t.arff",
+        lambda: head_of("{" + "x" * 10**5 + ",b}") + b"{}\n" * 400,
+        "of memory",
+    ),
     "mtx of a large half": ("t.mtx", half_matrix, "of memory, and only"),
 }
 
