@@ -14,7 +14,9 @@ import pytest
 from scipy import sparse
 from scipy.io import mmwrite
 
+from corral.sources import open_source
 from corral.tables import read_table
+from corral.tables._size import measure_table
 
 TABLE = pa.table(
     {
@@ -93,6 +95,17 @@ def pack(content, packing):
     if packing == ".zst":
         return bytes(pa.Codec("zstd").compress(content, asbytes=True))
     return content
+
+
+def test_zeros_after_gzip_are_no_damage_and_other_bytes_are(put):
+    # Tapes and disks are filled with zeros; two packed files in a row are one.
+    middle = CSV.index(b"\n") + 1
+    packed = gzip.compress(CSV[:middle]) + gzip.compress(CSV[middle:])
+    path = put("t.csv.gz", packed + bytes(500))
+    assert read_table(path).to_pydict() == TABLE.to_pydict()
+    assert measure_table(path).n_rows == open_source(path).shape[0] == len(TABLE)
+    with pytest.raises(ValueError, match=r"gzip data is broken or cut off"):
+        read_table(put("t.csv.gz", packed + b"more"))
 
 
 @pytest.mark.parametrize("packing", ["", ".gz", ".zst"])

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from corral.tables._arrow import need_arrow
 from corral.tables._formats import READERS
 from corral.tables._read import find_packing, kind_of
+from corral.tables._unpack import open_unpacked
 
 # Text from the head of a file, and rows of Parquet, that tell how much memory a row
 # takes.
@@ -101,7 +102,7 @@ def read_head(path: str | Path, kind: str, n_bytes: int) -> tuple[Any, float]:
     with open(path, "rb") as raw:
         packing = find_packing(raw.read(64))
         raw.seek(0)
-        file = pa.input_stream(raw, compression=packing) if packing else raw
+        file = open_unpacked(raw, packing, size) if packing else raw
         text = bytes(file.read(n_bytes))
         is_whole = not file.read(1)
         share = 1.0 if is_whole else min(raw.tell() / size, 1.0)

@@ -1,6 +1,8 @@
 """Unpacking gzip and zstd, up to what memory and a sound file can hold."""
 
+import gzip
 import io
+import zlib
 from typing import IO, Any
 
 from corral._memory import find_free_memory, format_bytes
@@ -38,7 +40,7 @@ class UnpackedFile(io.RawIOBase):
         if most is not None:
             self._most = min(self._most, most)
         self._n_read = 0
-        self._stream = need_arrow().input_stream(packed, compression=packing)
+        self._stream = _open(packed, packing)
 
     def readable(self) -> bool:
         """Return that it can be read."""
@@ -48,7 +50,7 @@ class UnpackedFile(io.RawIOBase):
         """Unpack the next bytes."""
         try:
             data = self._stream.read(len(buffer))
-        except OSError as error:
+        except (OSError, EOFError, zlib.error) as error:
             raise Broken(
                 f"cannot be unpacked: the {self._packing} data is broken or cut off "
                 f"({first_line(error)}). {MEND}"
@@ -69,6 +71,13 @@ class UnpackedFile(io.RawIOBase):
         if not self.closed:
             self._stream.close()
         super().close()
+
+
+def _open(packed: Any, packing: str) -> Any:
+    if packing == "gzip":
+        # pyarrow takes zeros at the end, with which tapes are filled, for damage.
+        return gzip.open(packed)
+    return need_arrow().input_stream(packed, compression=packing)
 
 
 def open_unpacked(packed: Any, packing: str, n_packed: int) -> IO[bytes]:
