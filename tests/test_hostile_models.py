@@ -159,6 +159,15 @@ def test_arrays_that_announce_more_than_they_have_are_refused(path):
         refuse(path, "is not as large as its header says|shape that cannot|is no array")
 
 
+def test_headers_that_are_more_than_a_type_and_a_shape_are_not_parsed(path):
+    # Python's parser takes time and room for chains of signs.
+    members = read_members()
+    text = b"-" * 9000 + b"1"
+    content = b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text
+    write_members(path, {**members, array_name(members): content}.items())
+    refuse(path, "is no array: it holds more than a type and a shape")
+
+
 def test_deep_descriptions_are_refused(path):
     members = read_members()
     for deep in ("[" * 10**6, '{"a":' * 10**6, nest(200), nest(400)):

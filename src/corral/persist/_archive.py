@@ -10,9 +10,9 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from corral._memory import find_free_memory, format_bytes
+from corral.tables._broken import first_line
+from corral.tables._npz import parse_head
 
 # The page about versions, beside skops' own files in the archive.
 PAGE = "corral.json"
@@ -247,14 +247,9 @@ def _check_npy(name: str, member: bytes, letters: str = "biufUV") -> None:
     """Check that an array is as large as its header says, and holds no objects."""
     file = io.BytesIO(member)
     try:
-        version = np.lib.format.read_magic(file)
-        read_header = {
-            (1, 0): np.lib.format.read_array_header_1_0,
-            (2, 0): np.lib.format.read_array_header_2_0,
-        }[version]
-        shape, _, dtype = read_header(file)
+        shape, dtype = parse_head(file)
     except Exception as error:
-        raise ArchiveError(f"{name} is no array: {type(error).__name__}") from error
+        raise ArchiveError(f"{name} is no array: {first_line(error)}") from error
     if dtype.kind not in letters or dtype.hasobject or not dtype.itemsize:
         raise ArchiveError(f"{name} is an array of {dtype.name[:40]}")
     if any(type(size) is not int or not 0 <= size < 2**48 for size in shape):

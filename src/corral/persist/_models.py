@@ -35,14 +35,12 @@ from corral.persist._schema import (
     number_arrays,
     trusted_types,
 )
+from corral.tables._broken import first_line
 
 # Raised when files of older releases can no longer be read, or newer ones not by older.
 _FORMAT = 1
 
 _VERSION = re.compile(r"[0-9A-Za-z.+-]{1,40}")
-
-# Longer words of other libraries are cut.
-_LONGEST_REASON = 300
 
 
 def save(model: BaseEstimator, path: str | Path, *, replace: bool = True) -> None:
@@ -85,7 +83,7 @@ def save(model: BaseEstimator, path: str | Path, *, replace: bool = True) -> Non
             "whole numbers for random_state."
         ) from error
     except (TypeError, ValueError) as error:
-        raise ValueError(f"{name} cannot be saved: {_shorten(error)}.") from error
+        raise ValueError(f"{name} cannot be saved: {first_line(error)}.") from error
     with write_atomically(path, replace=replace) as part:
         part.write_bytes(content)
 
@@ -114,7 +112,7 @@ def load(path: str | Path) -> Any:
     except ArchiveError as error:
         raise ValueError(
             f"'{path}' is not a model that corral wrote, or it is damaged: "
-            f"{_shorten(error)}."
+            f"{first_line(error)}."
         ) from error
     _check_format(path, page)
     try:
@@ -209,7 +207,7 @@ def _make(sio: Any, members: dict[str, bytes]) -> Any:
 
 def _broken(path: str | Path, page: dict[str, Any], error: Exception) -> ValueError:
     return ValueError(
-        f"'{path}' cannot be read: {_shorten(error)}. It was written by corral "
+        f"'{path}' cannot be read: {first_line(error)}. It was written by corral "
         f"{page['corral']} with scikit-learn {page.get('scikit-learn')}; here are "
         f"corral {corral.__version__} and scikit-learn {sklearn.__version__}. Use "
         "those versions, or fit the model again."
@@ -226,9 +224,3 @@ def _warn_of_version(path: str | Path, page: dict[str, Any]) -> None:
             UserWarning,
             stacklevel=3,
         )
-
-
-def _shorten(error: Exception) -> str:
-    """Return the first line of what an error says."""
-    lines = str(error).strip().splitlines()
-    return lines[0].rstrip(".")[:_LONGEST_REASON] if lines else type(error).__name__

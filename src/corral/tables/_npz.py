@@ -37,6 +37,31 @@ class Head(NamedTuple):
     dtype: np.dtype
 
 
+def parse_head(file: Any) -> Head:
+    """Read the header of a NPY file, without a look at what follows.
+
+    Parameters
+    ----------
+    file : binary file
+        At its beginning; stands behind the header afterwards.
+
+    Returns
+    -------
+    head : Head
+        The header is text of Python, and its damage raises nearly anything.
+    """
+    version = npy.read_magic(file)
+    # Later versions have names in another encoding, which does not matter here.
+    is_first = version == (1, 0)
+    read = npy.read_array_header_1_0 if is_first else npy.read_array_header_2_0
+    size = file.read(2 if is_first else 4)
+    text = file.read(min(int.from_bytes(size, "little"), _LONGEST_HEAD))
+    if not _PLAIN.fullmatch(_QUOTED.sub(b"", text)):
+        raise ValueError("it holds more than a type and a shape")
+    shape, _, dtype = read(io.BytesIO(size + text))
+    return Head(shape, dtype)
+
+
 def read_head(file: Any, n_bytes: int) -> Head:
     """Read the header of a NPY file, and refuse what it cannot hold.
 
@@ -52,17 +77,8 @@ def read_head(file: Any, n_bytes: int) -> Head:
     head : Head
     """
     try:
-        version = npy.read_magic(file)
-        # Later versions have names in another encoding, which does not matter here.
-        is_first = version == (1, 0)
-        read = npy.read_array_header_1_0 if is_first else npy.read_array_header_2_0
-        size = file.read(2 if is_first else 4)
-        text = file.read(min(int.from_bytes(size, "little"), _LONGEST_HEAD))
-        if not _PLAIN.fullmatch(_QUOTED.sub(b"", text)):
-            raise ValueError("it holds more than a type and a shape")
-        shape, _, dtype = read(io.BytesIO(size + text))
+        shape, dtype = head = parse_head(file)
     except Exception as error:
-        # The header is text of Python, and its damage raises nearly anything.
         reason = first_line(error)
         raise Broken(f"is broken or cut off: its header, {reason}. {MEND}") from error
     if dtype.hasobject:
@@ -75,7 +91,7 @@ def read_head(file: Any, n_bytes: int) -> Head:
             f"is broken or cut off: its header tells of an array of shape {shape} and "
             f"type {str(dtype)[:60]}, but {format_bytes(n_left)} follow. {MEND}"
         )
-    return Head(shape, dtype)
+    return head
 
 
 class Npz(Mapping[str, np.ndarray]):
