@@ -1,5 +1,6 @@
 """Many K-means runs at once."""
 
+import tracemalloc
 import warnings
 
 import numpy as np
@@ -8,7 +9,7 @@ from scipy import sparse
 from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
 
-from corral import _kmeans_runs, _ladder, _lloyd, _small_runs
+from corral import COR, _kmeans_runs, _ladder, _lloyd, _memory, _small_runs
 from corral._assign import Layout, settle_close_calls
 from corral._blocks import ArrayRows
 from corral._kmeans_runs import KMeansSettings, fit_kmeans_runs
@@ -174,12 +175,41 @@ def test_kept_scores_are_fresh_scores(monkeypatch):
     )
 
 
-def test_groups_of_runs_give_what_one_group_gives(X, monkeypatch):
-    X = sparse.csr_array(np.abs(X))
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_groups_of_runs_give_what_one_group_gives(X, monkeypatch, form):
+    X = form(np.abs(X))
     whole = fit_runs(X)
     monkeypatch.setattr(_kmeans_runs, "_MAX_GROUP_VALUES", 60)
     parts = fit_runs(X)
     np.testing.assert_array_equal(whole.centers, parts.centers)
+    np.testing.assert_array_equal(whole.half_norms, parts.half_norms)
+
+
+def test_wide_rows_take_memory_for_a_few_runs_at_a_time(monkeypatch):
+    # One group takes 90 bytes for each value of the centres, which have 8 themselves.
+    monkeypatch.setattr(_kmeans_runs, "_MAX_GROUP_VALUES", 2**14)
+    X = np.random.default_rng(0).normal(size=(10, 1000))
+    tracemalloc.start()
+    try:
+        runs = fit_runs(X, n_runs=100)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 16 * runs.centers.size
+
+
+def test_centers_that_do_not_fit_into_memory_are_refused_before_they_are_learned(
+    monkeypatch,
+):
+    monkeypatch.setattr(_kmeans_runs, "_MAX_GROUP_VALUES", 2**16)
+    monkeypatch.setattr(_memory, "_find_available", lambda root, with_swap: 10**8)
+    X = np.zeros((10, 20_000))
+    message = (
+        r"^Learning \d+ centres of 20,000 features needs about .* MB, and at most 100 "
+        r"MB are free\. Lower n_partitions \(now \d+ by K-means\), leave out features"
+    )
+    with pytest.raises(MemoryError, match=message):
+        COR(2, n_outliers=1).fit(X)
 
 
 @pytest.mark.parametrize("n_jobs", [2, 3])

@@ -247,10 +247,9 @@ class PackedCenters(CellCenters):
         else:
             against = layout.cell(layout.run_of_rival, references[layout.run_of_rival])
             matrix = _pack_differences(
-                centers[places[rivals]],
-                centers[places[against]],
-                half_norms[rivals],
-                half_norms[against],
+                centers,
+                _Pairs(places[rivals], places[against]),
+                _Pairs(half_norms[rivals], half_norms[against]),
                 gamma,
                 dtype,
             )
@@ -357,31 +356,41 @@ def half_squared_norms(
     return np.where(in_use, squares / 2, np.inf)
 
 
+class _Pairs(NamedTuple):
+    """What belongs to each rival, and to the reference of its run."""
+
+    rivals: np.ndarray
+    references: np.ndarray
+
+
 def _pack_differences(
-    centers: np.ndarray,
-    references: np.ndarray,
-    half_norms: np.ndarray,
-    reference_half_norms: np.ndarray,
-    gamma: float,
-    dtype,
+    centers: np.ndarray, places: _Pairs, half_norms: _Pairs, gamma: float, dtype
 ) -> np.ndarray:
     """Return the matrix of :class:`PackedCenters` for dense rows."""
     n_features = centers.shape[1]
     precision = np.result_type(centers.dtype, dtype)
-    differences = np.subtract(centers, references, dtype=precision)
-    in_use = np.isfinite(half_norms)
-    half_norms = np.where(in_use, half_norms, 0)
-    biases = half_norms - reference_half_norms
+    in_use = np.isfinite(half_norms.rivals)
+    of_rivals = np.where(in_use, half_norms.rivals, 0)
+    biases = of_rivals - half_norms.references
     # The norms are rounded too, which counts where their difference is small.
     errors = gamma * np.abs(biases)
     errors += rounding_bound(n_features, np.float64) * (
-        half_norms + reference_half_norms
+        of_rivals + half_norms.references
     )
-    matrix = np.empty((len(centers), n_features + 2), dtype=dtype)
+    matrix = np.empty((len(in_use), n_features + 2), dtype=dtype)
+    # A few centres at a time, because copies of all may be large.
+    step = max(_PACKED_VALUES // n_features, 1)
     with np.errstate(over="ignore", invalid="ignore"):
-        matrix[:, :n_features] = differences
+        for start in range(0, len(in_use), step):
+            strip = slice(start, start + step)
+            differences = np.subtract(
+                centers[places.rivals[strip]],
+                centers[places.references[strip]],
+                dtype=precision,
+            )
+            matrix[strip, :n_features] = differences
+            matrix[strip, n_features + 1] = gamma * row_norms(differences)
         matrix[:, n_features] = errors - biases
-        matrix[:, n_features + 1] = gamma * row_norms(differences)
     _mark_unused(matrix, ~in_use)
     return matrix
 

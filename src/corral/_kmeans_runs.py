@@ -29,6 +29,7 @@ from corral._ladder import (
     turn_to_directions,
 )
 from corral._lloyd import LloydRuns
+from corral._memory import need_memory
 from corral._progress import LEARNING, Counter
 from corral._random import SPARE_ROWS, draw_all_rows, draw_rows, draw_seed
 from corral._threads import Threads
@@ -40,9 +41,15 @@ from corral._tiles import (
     Tiles,
 )
 
-# Sparse rows have long centres. Runs are done in groups whose sums need no more than
+# Wide rows have long centres. Runs are done in groups whose sums need no more than
 # this many values.
 _MAX_GROUP_VALUES = 2**24
+
+# Bytes for each value of the centres of a group while it learns, and of all centres to
+# the end: as they are, for products and for distances. Measured on 10 x 100,000,
+# 100 x 100,000, 10 x 400,000 and 3,000 x 10,000 cells, to a sixth.
+_GROUP_BYTES = 24
+_CENTER_BYTES = 16
 
 
 @dataclass(frozen=True)
@@ -303,13 +310,13 @@ def fit_kmeans_runs(
     assert isinstance(first, Rung)
 
     layout = Layout(n_clusters)
+    groups = _group_runs(layout, source)
     centers = np.empty((layout.n_cells, source.shape[1]), dtype=space.dtype)
     half_norms = np.empty(layout.n_cells)
     rows = _draw_start_rows(first, space, layout, features, settings, rng)
     labels = None
     if features is None and min(first.source.shape) >= MIN_WIDTH:
         labels = _label_in_few_directions(first, space, layout, rows, settings, threads)
-    groups = _group_runs(layout, source)
     counter = Counter(LEARNING, layout.n_runs * len(rungs))
     counter.add(0)
     for runs in groups:
@@ -319,8 +326,9 @@ def fit_kmeans_runs(
             start = _Start(_take_points(first, space, rows[part.cells]))
         else:
             start = _Start(None, labels[runs])
-        lloyd = _run_lloyd(first, space, part.layout, start, seen, settings, threads)
-        found = _Found(lloyd.centers, lloyd.half_norms)
+        found = _Found.of(
+            _run_lloyd(first, space, part.layout, start, seen, settings, threads)
+        )
         counter.add(len(runs))
         for rung in rungs[1:]:
             climb = _Climb(rung, space, seen, settings, threads, counter)
@@ -329,6 +337,8 @@ def fit_kmeans_runs(
             return KMeansRuns(space, layout, found.centers, found.half_norms, features)
         centers[part.cells] = found.centers
         half_norms[part.cells] = found.half_norms
+        # Before the next group takes as much.
+        del start, found
     return KMeansRuns(space, layout, centers, half_norms, features)
 
 
@@ -344,6 +354,11 @@ class _Found(NamedTuple):
 
     centers: np.ndarray
     half_norms: np.ndarray
+
+    @classmethod
+    def of(cls, lloyd: LloydRuns | BlockLloyd) -> "_Found":
+        """Return the outcome of runs without what led to it, which is large."""
+        return cls(lloyd.centers, lloyd.half_norms)
 
 
 class _Climb(NamedTuple):
@@ -377,7 +392,7 @@ class _Climb(NamedTuple):
         start = _Start(starts)
         lloyd = _run_lloyd(rung, space, layout, start, features, settings, threads)
         counter.add(layout.n_runs)
-        return _Found(lloyd.centers, lloyd.half_norms)
+        return _Found.of(lloyd)
 
 
 def _run_passes(
@@ -401,7 +416,7 @@ def _run_passes(
     variances = rung.moments.share_variances(features, layout.n_runs)
     lloyd.run(settings.max_iter, settings.tol * variances, counter)
     lloyd.sort_centers()
-    return _Found(lloyd.centers, lloyd.half_norms)
+    return _Found.of(lloyd)
 
 
 def _run_lloyd(
@@ -519,12 +534,23 @@ def _draw_features(
 
 
 def _group_runs(layout: Layout, source: RowSource) -> list[np.ndarray]:
-    """Cut the runs into groups that need little memory; one group for dense rows."""
-    n_groups = 1
-    if source.is_sparse:
-        n_values = layout.n_cells * source.shape[1]
-        n_groups = min(-(-n_values // _MAX_GROUP_VALUES), layout.n_runs)
+    """Cut the runs into groups that need little memory."""
+    n_values = layout.n_cells * source.shape[1]
+    n_groups = min(-(-n_values // _MAX_GROUP_VALUES), layout.n_runs)
+    if n_groups > 1:
+        _check_centers(layout, source.shape[1])
     return np.array_split(np.arange(layout.n_runs), n_groups)
+
+
+def _check_centers(layout: Layout, n_features: int) -> None:
+    """Refuse rows so wide that their centres do not fit into memory."""
+    n_values = layout.n_cells * n_features
+    need_memory(
+        _CENTER_BYTES * n_values + _GROUP_BYTES * _MAX_GROUP_VALUES,
+        f"Learning {layout.n_cells:,} centres of {n_features:,} features",
+        f"Lower n_partitions (now {layout.n_runs} by K-means), leave out features, or "
+        "turn them into fewer first, such as with scikit-learn's PCA or TruncatedSVD.",
+    )
 
 
 def _draw_start_rows(

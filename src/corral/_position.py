@@ -203,7 +203,7 @@ def fit_ruler(
     )
     order = np.argsort(first)
     part = runs.layout.select(few[first[order]])
-    centers = runs.centers[part.cells].astype(np.float64)
+    centers = runs.centers[part.cells].astype(np.float64, copy=False)
     # The centre of a cell without rows is never the nearest one.
     centers[~np.isfinite(runs.half_norms[part.cells])] = 0
     each = len(measured) / max(len(few), 1)
