@@ -3,6 +3,7 @@
 import gzip
 import hashlib
 import inspect
+import io
 import re
 import subprocess
 import sys
@@ -10,6 +11,7 @@ import sys
 import numpy as np
 import pytest
 from scipy import sparse
+from scipy.io import savemat
 
 from corral.datasets import (
     RemoteFile,
@@ -224,7 +226,15 @@ def test_cut_gzip_file_is_named(toy, tmp_path):
         load_dataset("toy", data_dir=tmp_path)
 
 
-@pytest.mark.parametrize("data", [b"", b"MATLAB?" * 40], ids=["empty", "noise"])
+def cut_matlab():
+    file = io.BytesIO()
+    savemat(file, {"data": np.eye(9)})
+    return file.getvalue()[:-100]
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"MATLAB?" * 40, cut_matlab()], ids=["empty", "noise", "cut"]
+)
 def test_unreadable_matlab_file_is_named(data, tmp_path):
     (tmp_path / "SUN09.mat").write_bytes(data)
     with pytest.raises(ValueError, match=r"SUN09.mat' cannot be read as 'sun09'"):

@@ -11,6 +11,7 @@ from scipy.io import loadmat
 from corral.datasets._content import Content
 from corral.datasets._info import DatasetInfo, Table
 from corral.tables._arrays import read_csr
+from corral.tables._broken import first_line
 from corral.tables._npz import Npz
 
 
@@ -176,7 +177,11 @@ def read_decaf(matrix: bytes) -> Content:
     -------
     content : Content
     """
-    arrays = loadmat(io.BytesIO(matrix), variable_names=["data"])
+    try:
+        arrays = loadmat(io.BytesIO(matrix), variable_names=["data"])
+    except Exception as error:
+        # Damage to a MATLAB file raises nearly anything, also errors of reading.
+        raise ValueError(f"SciPy says {first_line(error)!r}") from error
     if "data" not in arrays or arrays["data"].ndim != 2:
         raise ValueError("it has no matrix named 'data'")
     data = _floats(arrays["data"])

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.io.matlab import MatReadError
 from sklearn.utils import Bunch
 
 from corral.datasets._content import Content, verify_content
@@ -31,7 +30,6 @@ UNREADABLE = (
     ArithmeticError,
     EOFError,
     LookupError,
-    MatReadError,
     MemoryError,
     NotImplementedError,
     TypeError,
