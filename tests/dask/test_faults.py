@@ -100,7 +100,7 @@ def test_a_worker_that_hangs_is_given_up(fit, tmp_path, monkeypatch):
 
 
 def test_a_worker_that_hangs_and_comes_back(fit, tmp_path):
-    with run_cluster(tmp_path / "cluster", worker_ttl="1s") as (client, _):
+    with run_cluster(tmp_path / "cluster", worker_ttl="8s") as (client, _):
         marker = tmp_path / "stopped"
         client.run(befall, PASSES["tally"], marker, signal.SIGSTOP)
         # Before it is given up: nobody has noticed.

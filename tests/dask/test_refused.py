@@ -63,6 +63,7 @@ def test_weights_and_clusterers(client, X):
         COR(3, n_outliers=9, partitions=KMeans(2)).fit(chunks)
 
 
+@pytest.mark.usefixtures("client")
 @pytest.mark.parametrize("name", ["dask", "distributed"])
 def test_a_missing_extra_says_how_to_install_it(name, monkeypatch, X):
     monkeypatch.setitem(sys.modules, name, None)
