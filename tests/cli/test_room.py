@@ -1,5 +1,6 @@
 """Commands that hold a whole table say so before they read one that is too large."""
 
+import numpy as np
 import pytest
 
 from corral import _memory
@@ -35,11 +36,33 @@ def test_a_table_that_cannot_be_held_is_refused(name, data, short_of_memory, tmp
     )
 
 
-def test_tracks_that_cannot_be_held_are_refused(data, short_of_memory):
-    result = run_corral("flights", data)
+@pytest.fixture
+def tracks(tmp_path):
+    """Write 20 flights of 6 positions, 3 kB of numbers, to an NPZ file."""
+    path, numbers = tmp_path / "tracks.npz", np.arange(120.0)
+    arrays = {"track_t": numbers, "track_lat": numbers / 2, "track_lon": numbers}
+    np.savez(path, **arrays, offsets=np.arange(0, 121, 6))
+    return path
+
+
+def test_tracks_that_cannot_be_held_are_refused(tracks, short_of_memory, monkeypatch):
+    # A position becomes 13 times as large, whatever its file is.
+    monkeypatch.setattr(_memory, "_find_available", lambda root, with_swap: 30_000)
+    result = run_corral("flights", tracks)
+    assert result.exit_code == 2
+    line = only_line(result.stderr)
+    assert "all of which corral flights holds, needs about " in line
+    assert line.endswith(" are free. Take fewer flights or positions.")
+
+
+def test_flights_that_become_too_long_are_refused(tracks, short_of_memory, monkeypatch):
+    # 20 flights of 50 points, 3 coordinates, 8 bytes and 7 copies are 168 kB.
+    monkeypatch.setattr(_memory, "_find_available", lambda root, with_swap: 160_000)
+    result = run_corral("flights", tracks, "--points", 50)
     assert result.exit_code == 2
     assert only_line(result.stderr).endswith(
-        " are free. Take fewer flights or positions."
+        f"'{tracks}', whose 20 flights become 50 points each, needs about 168 kB, and "
+        "at most 160 kB are free. Take fewer flights, or lower --points (now 50)."
     )
 
 

@@ -135,7 +135,11 @@ def plan_reading(
 
 
 def check_room(
-    data: str, form: str | None, command: str, remedy: str = _SAMPLE
+    data: str,
+    form: str | None,
+    command: str,
+    remedy: str = _SAMPLE,
+    growth: int | None = None,
 ) -> None:
     """Refuse a table that a command needs as a whole and memory cannot hold.
 
@@ -148,10 +152,12 @@ def check_room(
         Its name.
     remedy : str
         What to do instead, a sentence.
+    growth : int, default=None
+        What a byte of the table becomes; None is what it becomes in a fit.
     """
-    _, growth = _measure(data, form)
+    size, needed = _measure(data, form)
     need_memory(
-        growth,
+        needed if growth is None else growth * size.n_bytes,
         f"'{data}', all of which corral {command} holds,",
         remedy,
     )
