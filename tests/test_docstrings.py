@@ -49,9 +49,9 @@ def test_fitted_attributes_are_described(name, planted):
     wanted = {k: v for k, v in wanted.items() if k in method.parameters}
     model = method.make(**wanted).fit(np.abs(planted.X))
     fitted = {each for each in vars(model) if each.endswith("_")}
-    docstring = method.estimator.__doc__
+    docstring = inspect.getdoc(method.estimator)
     section = docstring[docstring.index("Attributes") :]
-    names = re.findall(r"^    ((?:\w+_, )*\w+_) : ", section, re.M)
+    names = re.findall(r"^((?:\w+_, )*\w+_) : ", section, re.M)
     described = {each for line in names for each in line.split(", ")}
     assert fitted <= described
     assert described - fitted <= {"feature_names_in_"}

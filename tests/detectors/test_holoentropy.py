@@ -210,7 +210,8 @@ def test_frames_and_arrays_can_take_turns():
 
 def test_missing_values_of_arrays_are_one_category():
     objects = np.array(
-        [["a"], [None], [np.nan], [pd.NA], [pd.NaT], [np.datetime64("NaT")]], object
+        [["a"], [None], [np.nan], [pd.NA], [pd.NaT], [np.datetime64("NaT", "s")]],
+        object,
     )
     assert Holoentropy().fit(objects).category_counts_ == [{"a": 1, None: 5}]
     floats = np.array([[1.0], [np.nan], [np.nan], [np.inf]])

@@ -2,7 +2,6 @@
 
 import ctypes
 import gc
-import sys
 import tracemalloc
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -43,20 +42,9 @@ def traced() -> Iterator[None]:
     """Count what Python and NumPy hold."""
     tracemalloc.start()
     try:
-        _renew_interned_texts()
         yield
     finally:
         tracemalloc.stop()
-
-
-def _renew_interned_texts() -> None:
-    """Fill Python's table of interned texts, so that it is made anew and counted.
-
-    Otherwise this happens at some fit, where its 4 MB look like what the fit has left:
-    paths and names are interned all the time, and fill it though they are freed.
-    """
-    for number in range(2**19):
-        sys.intern(f"not kept {number}")
 
 
 def count_held() -> int:

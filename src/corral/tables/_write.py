@@ -155,7 +155,10 @@ def _read_blocks(columns: Columns | Iterable[Columns]) -> Iterator[Columns]:
 def _write_lines(
     file: TextIO, blocks: Iterator[Columns], escape: bool, delimiter: str = ","
 ) -> None:
-    writer = csv.writer(_Lines(file), delimiter=delimiter, lineterminator=_ENDS)
+    # Cells with the delimiter are quoted anyway. Python 3.13 wants no line to end so.
+    ends = _ENDS.replace(delimiter, "")
+    lines = _Lines(file, len(ends))
+    writer = csv.writer(lines, delimiter=delimiter, lineterminator=ends)
     for number, columns in enumerate(blocks):
         if not number:
             writer.writerow(_escape([*columns]) if escape else columns)
@@ -172,12 +175,12 @@ def _write_lines(
 class _Lines:
     """A file for a csv writer, which ends lines as a file should."""
 
-    def __init__(self, file: TextIO) -> None:
-        self._write = file.write
+    def __init__(self, file: TextIO, n_ends: int) -> None:
+        self._write, self._n_ends = file.write, n_ends
 
     def write(self, line: str) -> None:
         """Write one line."""
-        self._write(f"{line[: -len(_ENDS)]}\n")
+        self._write(f"{line[: -self._n_ends]}\n")
 
 
 def _escape(cells: list) -> list:
