@@ -132,6 +132,20 @@ def test_bombs_that_announce_little_are_refused(path):
     refuse(path, "damaged: it is damaged: Bad CRC-32 for file '999.npy'")
 
 
+def test_members_that_hold_less_than_they_announce_are_refused(path):
+    write_members(path, read_members().items())
+    size = len(next(iter(read_members().values())))
+    patch_directory(path, 24, struct.pack("<I", size + 1))
+    refuse(path, "is not as large as announced")
+
+
+def test_a_page_that_is_no_page_is_refused(path):
+    members = read_members()
+    members["corral.json"] = b" " * 10**5 + members["corral.json"]
+    write_members(path, members.items())
+    refuse(path, r"'corral\.json' is larger than 65\.5 kB")
+
+
 def test_a_bomb_in_sparse_rows_is_refused(path):
     members = read_members("lof-sparse")
     name = next(each for each in members if each.endswith(".npz"))
@@ -227,6 +241,17 @@ def test_what_is_no_file_is_refused_without_waiting(path, tmp_path):
         server.bind(str(tmp_path / "socket"))
         refuse(tmp_path / "socket", "cannot be opened|is a pipe or a device")
     refuse(tmp_path, "is a folder")
+
+
+def test_a_folder_is_told_where_folders_are_not_opened(path, tmp_path, monkeypatch):
+    def refuse_to_open(*args):
+        raise PermissionError(13, "Permission denied")
+
+    path.write_bytes((GOOD / "cor.skops").read_bytes())
+    monkeypatch.setattr(os, "open", refuse_to_open)
+    refuse(tmp_path, "it is a folder. Name a model file")
+    with pytest.raises(PermissionError, match="Permission denied"):
+        corral.load(path)
 
 
 def test_a_link_to_a_model_is_followed(path):

@@ -87,6 +87,14 @@ def test_every_method_comes_back(name, form, path):
     check_same(model, round_trip(model, path), form(NEW))
 
 
+@pytest.mark.parametrize("name", ["holoentropy", "iforest", "kmeans--"])
+def test_a_method_that_is_not_fitted_comes_back_with_its_parameters(name, path):
+    model = all_methods()[name].make(n_outliers=4)
+    again = round_trip(model, path)
+    assert type(again) is type(model)
+    assert vars(again) == vars(model)
+
+
 @pytest.mark.parametrize(
     "model",
     [
@@ -94,10 +102,11 @@ def test_every_method_comes_back(name, form, path):
         small_cor(n_outliers=0, strategy="rfs"),
         COR.paper(2, n_outliers=5, n_partitions=10, random_state=2),
         COR(2, partitions=[KMeans(3), "kmeans"], n_partitions=10, random_state=3),
+        small_cor(partitions=KMeans(3), strategy="rfs"),
         COR(2, k_range=(2, 4), max_samples=None, n_partitions=10, random_state=4),
         CORDetector(small_cor(n_outliers=3)),
     ],
-    ids=["cosine", "rfs", "paper", "clusterers", "k_range", "detector"],
+    ids=["cosine", "rfs", "paper", "clusterers", "some see", "k_range", "detector"],
 )
 def test_cor_of_any_kind_comes_back(model, path):
     model.fit(X)
@@ -287,10 +296,38 @@ def set_array(spot, change):
 
 
 def set_value(spot, value):
-    """Return what changes the number or text that an attribute is."""
-    return set_schema(
-        lambda schema: find_node(schema, spot).update(content=json.dumps(value))
-    )
+    """Return what puts another value where an attribute is, which has no array."""
+
+    def change(schema):
+        node = find_node(schema, spot)
+        node.clear()
+        node.update(describe(value))
+
+    return set_schema(change)
+
+
+def describe(value):
+    """Return the description of a number, a text, or a list of these."""
+    is_list = isinstance(value, list)
+    content = [describe(each) for each in value] if is_list else json.dumps(value)
+    return {
+        "__loader__": "ListNode" if is_list else "JsonNode",
+        "__module__": "builtins",
+        "__class__": "list" if is_list else "str",
+        "content": content,
+    }
+
+
+def drop_key(spot, name):
+    """Return what takes a key from a dict, or an attribute from an object."""
+
+    def change(schema):
+        node = find_node(schema, spot) if spot else schema
+        attributes = node if node["__loader__"] == "DictNode" else node["content"]
+        del attributes["content"][name]
+        attributes["key_types"]["content"].pop()
+
+    return set_schema(change)
 
 
 def put(value, field=None):
@@ -470,7 +507,24 @@ def test_a_model_that_could_not_be_loaded_is_not_saved(path):
     model._label_costs = model._label_costs[:-1]
     with pytest.raises(ValueError, match=r"COR cannot be saved: COR._label_costs has"):
         model.save(path)
+    table_model = TableModel(small_cor()).fit(X)
+    table_model.estimator_ = KMeans(2).fit(X)
+    with pytest.raises(ValueError, match="cannot be saved: .*estimator_ is a KMeans"):
+        table_model.save(path)
     assert path.read_text() == "old"
+
+
+def test_parameters_may_be_dicts_and_sparse_but_not_nested_without_end(path):
+    # What they mean only the estimator knows, when it is fitted.
+    parts = sparse.csr_array(np.eye(3))
+    settings = {"deep": {"n": 1}, "rows": parts}
+    again = round_trip(COR(partitions=[KMeans(2, init=settings)]), path)
+    found = again.partitions[0].init
+    assert found["deep"] == {"n": 1}
+    np.testing.assert_array_equal(found["rows"].toarray(), np.eye(3))
+    nested = [[[[[0]]]]]
+    with pytest.raises(ValueError, match="cannot be saved: .*init is a list"):
+        COR(partitions=[KMeans(2, init=nested)]).save(path)
 
 
 TREE = "estimator_.estimators_.0.tree_"
@@ -483,6 +537,7 @@ NODES = f"{TREE}.nodes"
         ("cor", "_label_costs", lambda a: a[:-1], "_label_costs has the size"),
         ("cor", "_label_costs", put(np.nan), "_label_costs has a value that is not f"),
         ("cor", "_centers", lambda a: a.astype("U5"), "_centers is no array of the"),
+        ("cor", "_label_costs", lambda a: a.astype("f2"), "the unknown type float16"),
         ("cor", "labels_", put(7), "labels_ has values from"),
         ("cor", "nearest_labels_", put(-1), "nearest_labels_ has values from -1"),
         (
@@ -504,6 +559,7 @@ NODES = f"{TREE}.nodes"
         ("k-center", "exemplars_", put(10**6), "exemplars_ has values"),
         ("dbscan-sparse", "_rows.inverse", put(10**6), "inverse has values"),
         ("lof", "_book.firsts", put(10**6), "firsts has values"),
+        ("lof", "_book._places", lambda a: a[[0, 0, *range(2, len(a))]], "a key twice"),
         (
             "lof",
             "estimator_._distances_fit_X_",
@@ -515,6 +571,8 @@ NODES = f"{TREE}.nodes"
         ("iforest", NODES, put(0, "right_child"), "a node that leads nowhere"),
         ("iforest", NODES, put(3, "feature"), "a feature that is not there"),
         ("iforest", NODES, lambda a: a[:0], "has no nodes"),
+        ("iforest", NODES, lambda a: a[None], "is no array of nodes"),
+        ("iforest", NODES, lambda a: a["impurity"], "of another release of scikit-le"),
         ("iforest", "estimator_.estimators_features_.0", put(3), "features_.0. has v"),
         ("tonmf", "components_", put(-1), "components_ has values"),
         ("table", "encoder_._scales.unit", put(0), "unit has values"),
@@ -550,7 +608,18 @@ def test_arrays_that_do_not_fit_are_refused(path, name, spot, change, words):
         ("iforest", f"{TREE}.max_depth", 2**40, "is not as deep as it says"),
         ("opca", "_form.0.2", 0.0, "ratio=0.0 is out of range"),
         ("opca-power", "_form.2", 10**9, "max_iter=1000000000 is out of range"),
+        ("lof", "estimator_.effective_metric_params_", 7, "params_ is no dict"),
         ("table", "encoder_.numeric_names_.0", "x", "are not those of its plans"),
+        ("table", "encoder_._plans.0.reason", "why", "are not those of its plans"),
+        ("table", "encoder_._plans.0.name", 7, "name is no text"),
+        ("table", "encoder_._plans.0", "size", r"_plans\[0\] is a str"),
+        ("table", "encoder_._plans", "size", "_plans is no list"),
+        ("table", "encoder_._is_sparse", 0, "_is_sparse is neither True nor False"),
+        ("table", "encoder_.feature_names_out_.0", "x", "weights are not those of its"),
+        ("table", "encoder_.scale_", "none", "weights are not those of its columns"),
+        ("table", "encoder_.tfidf", True, "weights are not those of its columns"),
+        ("table-words", "encoder_._words.names", None, "weights are not those of its"),
+        ("table-words", "encoder_._words.names", "new old", "words are not as"),
         ("table-sparse", "encoder_._n_columns", 2, "columns that are not there"),
     ],
 )
@@ -558,6 +627,60 @@ def test_values_that_do_not_fit_are_refused(path, name, spot, value, words):
     path.write_bytes((GOOD / f"{name}.skops").read_bytes())
     rewrite(path, set_value(spot, value))
     with pytest.raises(ValueError, match=rf"cannot be read: .*{words}"):
+        corral.load(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "spot", "key", "words"),
+    [
+        ("cor", "", "eps", "COR has no eps"),
+        ("table", "encoder_", "scale_", "scale_ is not there"),
+        ("table-words", "encoder_._words", "names", "_words is no list of words"),
+        ("iforest", TREE, "max_depth", "tree_ is no dict with the right keys"),
+    ],
+)
+def test_models_that_lack_something_are_refused(path, name, spot, key, words):
+    path.write_bytes((GOOD / f"{name}.skops").read_bytes())
+    rewrite(path, drop_key(spot, key))
+    with pytest.raises(ValueError, match=rf"cannot be read: .*{words}"):
+        corral.load(path)
+
+
+def test_texts_of_a_table_without_words_are_refused(path):
+    path.write_bytes((GOOD / "table.skops").read_bytes())
+    rewrite(path, set_value("encoder_._plans.0.kind", "text"))
+    rewrite(path, set_value("encoder_.numeric_names_", ["day"]))
+    rewrite(path, set_value("encoder_.text_names_", ["size"]))
+    with pytest.raises(ValueError, match="weights are not those of its columns"):
+        corral.load(path)
+
+
+def test_more_weights_than_columns_that_are_counts_are_refused(path):
+    path.write_bytes((GOOD / "table-words.skops").read_bytes())
+    rewrite(path, set_value("encoder_._plans.0.kind", "number"))
+    rewrite(path, set_value("encoder_._words.names", None))
+    rewrite(path, set_value("encoder_.numeric_names_", ["words"]))
+    rewrite(path, set_value("encoder_.text_names_", []))
+    with pytest.raises(ValueError, match="weights are not those of its columns"):
+        corral.load(path)
+
+
+def test_descriptions_of_no_model_are_refused(path):
+    cases = [
+        ([1, 2], "schema.json is no description"),
+        ({}, "does not say which protocol of skops"),
+    ]
+    for schema, words in cases:
+        save_some_model(path)
+        rewrite(path, lambda m, s=schema: m.update({"schema.json": json.dumps(s)}))
+        with pytest.raises(ValueError, match=rf"cannot be read: .*{words}"):
+            corral.load(path)
+
+
+def test_objects_whose_attributes_are_no_dict_are_refused(path):
+    save_some_model(path)
+    rewrite(path, set_schema(lambda schema: schema.update(content=describe([]))))
+    with pytest.raises(ValueError, match="cannot be read: an object has no attributes"):
         corral.load(path)
 
 
