@@ -69,6 +69,18 @@ PARTS = sparse.csr_array(MATRIX)
 SPARSE = {
     "s.npz": saved(sparse.save_npz, PARTS),
     "csc.npz": saved(sparse.save_npz, sparse.csc_matrix(MATRIX)),
+    "bsr.npz": saved(sparse.save_npz, sparse.bsr_array(MATRIX)),
+    "dia.npz": saved(sparse.save_npz, sparse.dia_array(MATRIX)),
+    "coo matrix.npz": saved(sparse.save_npz, sparse.coo_matrix(MATRIX)),
+    "coo array.npz": saved(sparse.save_npz, sparse.coo_array(MATRIX)),
+    # As SciPy will save it one day.
+    "coords.npz": saved(
+        np.savez,
+        data=PARTS.data,
+        coords=PARTS.tocoo().coords,
+        shape=np.array(PARTS.shape),
+        format=b"coo",
+    ),
     "parts.npz": saved(
         np.savez,
         data=PARTS.data,
@@ -252,6 +264,38 @@ def test_named_fields_of_an_array_become_columns(put):
     assert read.to_pydict() == {"n": [1, 2], "t": ["x", "y"]}
 
 
+def test_a_list_of_numbers_is_one_column(put):
+    read = read_table(put("f.npy", saved(np.save, np.array([3, 1, 2]))))
+    assert read.to_pydict() == {"feature 0": [3, 1, 2]}
+
+
+@pytest.mark.parametrize(
+    ("symmetry", "cells", "expected"),
+    [
+        ("symmetric", b"1\n2\n3\n", [[1, 2], [2, 3]]),
+        ("hermitian", b"1\n2\n3\n", [[1, 2], [2, 3]]),
+        ("skew-symmetric", b"2\n", [[0, -2], [2, 0]]),
+    ],
+)
+@pytest.mark.parametrize("field", ["real", "integer", "unsigned-integer"])
+def test_half_of_a_matrix_tells_the_other_half(put, field, symmetry, cells, expected):
+    head = f"%%MatrixMarket matrix array {field} {symmetry}\n% ours\n2 2\n".encode()
+    read = read_table(put("half.mtx", head + cells))
+    assert np.column_stack([*read.columns]).tolist() == expected
+
+
+def test_half_of_the_entries_tell_the_others(put):
+    head = b"%%MatrixMarket matrix coordinate unsigned-integer skew-symmetric\n"
+    read = read_table(put("half.mtx", head + b"2 2 1\n2 1 7\n"))
+    assert read.toarray().tolist() == [[0, -7], [7, 0]]
+
+
+def test_a_sparse_matrix_may_have_no_entry(put):
+    head = b"%%MatrixMarket matrix coordinate real general\n"
+    read = read_table(put("zeros.mtx", head + b"2 3 0\n"))
+    np.testing.assert_array_equal(read.toarray(), np.zeros((2, 3)))
+
+
 def test_nan_of_arrays_is_missing(put):
     read = read_table(put("f.npy", saved(np.save, np.array([[1.0], [np.nan]]))))
     assert read.to_pydict() == {"feature 0": [1.0, None]}
@@ -311,6 +355,17 @@ def archive(file):
 
 ARCHIVE = saved(archive)
 
+
+def parts_of_csr(**changes):
+    """Return the file of a sparse matrix some parts of which are changed."""
+    parts = {"data": np.ones(1), "indices": [0], "indptr": [0, 1], "shape": [1, 3]}
+    return saved(np.savez, **{**parts, **changes})
+
+
+def mtx(kind, rest):
+    return f"%%MatrixMarket matrix {kind}\n{rest}".encode()
+
+
 WRONG = {
     "no known suffix": ("t.xlsx", CSV, r"suffix '\.xlsx' is not known.*\.parquet"),
     "no suffix": ("table", CSV, r"suffix '' is not known"),
@@ -335,6 +390,19 @@ WRONG = {
     "objects": ("t.npy", saved(np.save, np.array([{}])), r"Python objects"),
     "three dimensions": ("t.npy", saved(np.save, np.ones((2, 2, 2))), r"\(2, 2, 2\)"),
     "complex": ("t.npy", saved(np.save, np.ones((2, 2)) * 1j), r"complex numbers"),
+    "no rows": ("t.npy", saved(np.save, np.ones((0, 3))), r"has no rows\.$"),
+    "no columns": ("t.npy", saved(np.save, np.ones((3, 0))), r"has no columns\.$"),
+    "csr of no columns": (
+        "t.npz",
+        saved(sparse.save_npz, sparse.csr_array((1, 0))),
+        r"has no columns\.$",
+    ),
+    "cells of bytes": ("t.npy", saved(np.save, np.zeros((2, 2), "V3")), r"One number"),
+    "lists in fields": (
+        "t.npy",
+        saved(np.save, np.zeros(2, [("a", "f8", 3)])),
+        r"whose cells are arrays\. One number per cell\.$",
+    ),
     "several arrays": (
         "t.npz",
         saved(np.savez, a=MATRIX, b=MATRIX),
@@ -344,6 +412,22 @@ WRONG = {
     "archive without arrays": ("t.npz", ARCHIVE, r"holds no array"),
     "no array": ("t.npz", saved(np.savez), r"holds no array"),
     "csr that leads nowhere": ("t.npz", BROKEN_CSR, r"is broken or cut off"),
+    "complex csr": ("t.npz", parts_of_csr(data=[1j]), r"holds complex numbers"),
+    "csr of texts": ("t.npz", parts_of_csr(data=["1"]), r"should be numbers\.$"),
+    "csr between cells": ("t.npz", parts_of_csr(indices=[0.5]), r"should be numbers"),
+    "csr of half a row": ("t.npz", parts_of_csr(shape=[1.5, 3]), r"no list of whole"),
+    "coo of three dimensions": (
+        "t.npz",
+        saved(sparse.save_npz, sparse.coo_array(np.ones((2, 2, 2)))),
+        r"holds a sparse array that has not rows and columns\.$",
+    ),
+    "mtx of a pattern": ("t.mtx", mtx("array pattern general", "1 1\n"), r"no values"),
+    "mtx of two sizes": (
+        "t.mtx",
+        mtx("coordinate real general", "1 1\n1 1 1\n"),
+        r"not a complete Matrix Market file: its sizes are b'1 1",
+    ),
+    "mtx of no sizes": ("t.mtx", mtx("array real general", "% x\n"), r"has no sizes"),
     "broken mtx": ("t.mtx", SPARSE["s.mtx"][:-10], r"not a complete Matrix Market"),
     "arff without data": ("t.arff", b"@relation r\n", r"it has no @data"),
     "arff with text": (

@@ -211,6 +211,12 @@ _FIELDS = {
 }
 
 
+def _find_type(field: str, symmetry: str) -> str:
+    """Return the type of the values, which may have to turn their signs."""
+    kind = _FIELDS[field]
+    return "i8" if kind == "u8" and symmetry == "skew-symmetric" else kind
+
+
 def read_mtx(content: Any) -> Any:
     """Read a matrix, by coordinates or as an array.
 
@@ -282,7 +288,7 @@ def _read_coordinates(
     n_rows, n_columns, n_entries = sizes
     check_sparse_shape((n_rows, n_columns), n_bytes)
     kinds = [("row", "i8"), ("column", "i8")]
-    kinds += [("value", _FIELDS[field])] if field != "pattern" else []
+    kinds += [("value", _find_type(field, symmetry))] if field != "pattern" else []
     entries = _load_text(file, kinds)
     if len(entries) != n_entries:
         raise _not_complete(
@@ -317,7 +323,7 @@ def _read_mtx_array(
             f"{n_bytes:,} bytes hold"
         )
     check_memory(8 * n_rows * n_columns)
-    values = _load_text(file, _FIELDS[field])
+    values = _load_text(file, _find_type(field, symmetry))
     if values.ndim != 1 or len(values) != n_cells:
         raise _not_complete(f"it has {values.size:,} cells and should have {n_cells:,}")
     check_table_shape((n_rows,))

@@ -242,10 +242,11 @@ def _check_shape(table: Any) -> None:
     # First the names: an open quote in the first line leaves no rows.
     _limits.check_names(getattr(table, "column_names", ()))
     n_rows, n_columns = table.shape
-    if not n_rows:
-        raise Broken("has no rows.")
+    # Then the columns: a table without any has no rows, whatever the file said.
     if not n_columns:
         raise Broken("has no columns.")
+    if not n_rows:
+        raise Broken("has no rows.")
     _limits.check_size(n_rows, n_columns)
 
 
