@@ -115,6 +115,19 @@ def test_empty_cells_are_unknown(tmp_path):
     assert np.isnan(tracks.longitude).tolist() == [False, False, True]
 
 
+def test_columns_without_a_cell_are_unknown(tmp_path):
+    rows = [("a", 0, "", 8.0), ("a", 1, "", 9.0)]
+    tracks = read_tracks(write(tmp_path / "t.csv", ("id", "time", "lat", "lon"), rows))
+    assert np.isnan(tracks.latitude).all()
+    assert tracks.longitude.tolist() == [8.0, 9.0]
+
+
+def test_empty_cells_between_texts_are_unknown(tmp_path):
+    rows = [("a", "2021-10-07 10:00", 1, 8.0), ("a", "", 2, 9.0), ("a", "7", 3, 9.0)]
+    tracks = read_tracks(write(tmp_path / "t.csv", ("id", "time", "lat", "lon"), rows))
+    assert sorted(tracks.latitude[np.isnan(tracks.time)]) == [2.0]
+
+
 def write_npz(path, **changes):
     tracks = make_tracks(3, random_state=0)
     arrays = {
@@ -147,13 +160,31 @@ def test_npz_gives_callsigns_that_occur_once(tmp_path):
             {"offsets": np.array([0, 5, 6])},
             r"'offsets' of .* should be whole numbers that rise from 0 to \d+,",
         ),
+        (
+            {"callsign": np.array(["AB1"])},
+            r"an array 'callsign' of shape \(1,\)\. It should have a name for each of "
+            r"the 3 tracks\.",
+        ),
+        (
+            {"track_lat": np.array(["north"])},
+            r"an array 'track_lat' of <U5 and shape \(1,\)\. It should be a list of",
+        ),
+        (
+            {"track_lon": np.zeros(7)},
+            r"has 7 cells in 'track_lon', but [\d,]+ in 'track_t'\. They should have",
+        ),
     ],
-    ids=["missing", "offsets"],
+    ids=["missing", "offsets", "names", "texts", "cells"],
 )
 def test_npz_that_holds_no_tracks_is_refused(tmp_path, changes, message):
     path = write_npz(tmp_path / "t.npz", **changes)
     with pytest.raises(ValueError, match=message):
         read_tracks(path)
+
+
+def test_npz_that_is_not_there_is_said_so(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"gone\.npz' is not there\.$"):
+        read_tracks(tmp_path / "gone.npz")
 
 
 @pytest.mark.parametrize(
