@@ -43,7 +43,7 @@ def fit_paper(seed):
 
 
 def fit_chosen(seed):
-    COR(n_partitions=10, random_state=seed).fit(X)
+    COR(k_max=3, n_partitions=10, random_state=seed).fit(X)
 
 
 def fit_sparse_rows(seed):
