@@ -7,6 +7,7 @@ import stat
 import sys
 import tempfile
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -166,6 +167,82 @@ def test_without_locks_age_tells(tmp_path, monkeypatch, days, stays):
     assert part.exists() == stays
 
 
+@pytest.mark.parametrize("is_held", [False, True], ids=["before", "after"])
+def test_what_another_run_took_for_left_is_begun_again(tmp_path, monkeypatch, is_held):
+    # Before the lock is there or just after it, all that is new goes once.
+    use_temporary(tmp_path, monkeypatch)
+    lock, n_calls = _leftovers.take_lock, 0
+
+    def remove_first(descriptor):
+        nonlocal n_calls
+        n_calls += 1
+        if n_calls > 1:
+            return lock(descriptor)
+        for each in tmp_path.iterdir():
+            each.rmdir() if each.is_dir() else each.unlink()
+        return is_held
+
+    monkeypatch.setattr(_leftovers, "take_lock", remove_first)
+    write(tmp_path / "labels.csv", "whole")
+    assert (tmp_path / "labels.csv").read_text() == "whole"
+    n_calls = 0
+    (tmp_path / "labels.csv").unlink()
+    home = TemporaryFolder()
+    assert os.listdir(tmp_path) == [home.path.name]
+    home.remove()
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_folder_that_is_gone_before_it_is_opened_is_made_again(tmp_path, monkeypatch):
+    use_temporary(tmp_path, monkeypatch)
+    open_file, removed = os.open, []
+
+    def remove_first(path, *flags):
+        if not removed:
+            removed.append(path)
+            os.rmdir(path)
+        return open_file(path, *flags)
+
+    monkeypatch.setattr(os, "open", remove_first)
+    home = TemporaryFolder()
+    assert os.listdir(tmp_path) == [home.path.name]
+    assert home.path not in removed
+    home.remove()
+
+
+@pytest.fixture
+def as_on_windows(monkeypatch):
+    """Let there be no locks, no owners, and no folders that can be opened."""
+    known = {**vars(os), "name": "nt"}
+    del known["chown"]
+    monkeypatch.setattr(_atomic, "os", SimpleNamespace(**known))
+    monkeypatch.setattr(_leftovers, "fcntl", None)
+
+
+@pytest.mark.parametrize("replace", [True, False])
+def test_as_on_windows_files_are_whole(tmp_path, as_on_windows, replace):
+    path = tmp_path / "labels.csv"
+    if replace:
+        path.write_text("old")
+    write(path, "new", replace=replace)
+    assert path.read_text() == "new"
+    assert os.listdir(tmp_path) == ["labels.csv"]
+
+
+@pytest.mark.parametrize(("days", "stays"), [(1, True), (30, False)])
+def test_as_on_windows_age_tells(tmp_path, monkeypatch, as_on_windows, days, stays):
+    use_temporary(tmp_path, monkeypatch)
+    left = tmp_path / f"corral-{_leftovers.make_mark()}"
+    left.mkdir()
+    then = time.time() - days * 24 * 3600
+    os.utime(left, (then, then))
+    home = TemporaryFolder()
+    assert home.path.is_dir()
+    assert left.exists() == stays
+    home.remove()
+    assert not home.path.exists()
+
+
 @pytest.mark.parametrize(
     "name", [".mine.part.csv", "labels.part.csv", ".labels.1-2.part", ".a.swp"]
 )
@@ -315,6 +392,24 @@ def test_a_disk_that_fails_at_last_leaves_the_old_file(tmp_path, monkeypatch):
         write(path, "new")
     assert path.read_text() == "old"
     assert os.listdir(tmp_path) == ["r.txt"]
+
+
+def test_a_disk_that_cannot_be_waited_for_has_the_file(tmp_path, monkeypatch):
+    def refuse(descriptor):
+        raise OSError(errno.EINVAL, "Invalid argument")
+
+    monkeypatch.setattr(os, "fsync", refuse)
+    write(tmp_path / "r.txt", "new")
+    assert (tmp_path / "r.txt").read_text() == "new"
+
+
+def test_a_folder_that_cannot_be_listed_can_be_written_to(tmp_path, monkeypatch):
+    def refuse(folder):
+        raise PermissionError(errno.EACCES, "Permission denied", str(folder))
+
+    monkeypatch.setattr(type(tmp_path), "iterdir", refuse)
+    write(tmp_path / "r.txt", "new")
+    assert (tmp_path / "r.txt").read_text() == "new"
 
 
 def test_an_array_that_does_not_fit_names_the_file():

@@ -11,7 +11,7 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.cluster import KMeans
 
-from corral import COR, _choice, _cor, _memory, _random, persist
+from corral import COR, _census, _choice, _cor, _memory, _random, persist
 from corral._encoded import EncodedRows
 from corral.sources import ArraySource, open_source
 
@@ -297,6 +297,18 @@ def test_what_is_told_of_rows_is_only_read(monkeypatch):
     for name in ("labels_", "outlier_scores_", "label_confidence_"):
         with pytest.raises(ValueError, match="read-only"):
             getattr(model, name)[0] = 0
+
+
+def test_very_many_codes_are_counted_by_ranges(monkeypatch):
+    params, X = {"n_clusters": 3, "n_outliers": 12, "n_resamples": 0}, draw_rows()
+    expected = make(params).fit(X)
+    # Four codes may be in one place, so that their keys are merged in files.
+    monkeypatch.setattr(_census, "_MERGED_CODES", 4)
+    cut_into(monkeypatch, 100)
+    found = make(params).fit(ArraySource(X))
+    assert found.storage_.codes == "hash ranges"
+    assert found.n_codes_ == expected.n_codes_
+    assert_same(expected, found)
 
 
 @pytest.mark.parametrize("spilled", [False, True])

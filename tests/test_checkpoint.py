@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.cluster import KMeans
 
 from corral._journal import Journal
 from corral._partitions import Partitioner
@@ -274,6 +275,31 @@ def test_other_parameters_are_refused(tmp_path, params, words):
     message = "is of another fit: " + words
     with pytest.raises(ValueError, match=message):
         make_model(tmp_path, **params).fit(ArraySource(X))
+
+
+def begin_near(X, n_clusters, random_state):
+    return X[:n_clusters]
+
+
+PARAMETERS = {
+    "number": (np.int64(3), 3, 4),
+    "array": (np.array([False] * 4), np.zeros(4, bool), np.array([0])),
+    "clusterer": ([KMeans(3)], [KMeans(3)], [KMeans(4)]),
+    "function": ([KMeans(3, init=begin_near)],) * 2 + ([KMeans(3, init=max)],),
+}
+NAMES = {"number": "n_clusters", "array": "categorical_features"}
+
+
+@pytest.mark.parametrize("kind", PARAMETERS)
+def test_parameters_of_any_kind_are_told_apart_by_what_they_hold(tmp_path, kind):
+    X, name = draw_rows(n_rows=60), NAMES.get(kind, "partitions")
+    first, same, other = PARAMETERS[kind]
+    small = {"n_partitions": 5, "n_resamples": 0, "n_outliers": 3}
+    done = make_model(tmp_path, **small, **{name: first}).fit(X)
+    again = make_model(tmp_path, **small, **{name: same}).fit(X)
+    np.testing.assert_array_equal(again.labels_, done.labels_)
+    with pytest.raises(ValueError, match=f"is of another fit: {name} was .* and is"):
+        make_model(tmp_path, **small, **{name: other}).fit(X)
 
 
 @pytest.mark.usefixtures("_blocks")

@@ -235,6 +235,18 @@ def test_two_fits_do_not_write_to_one_folder(tmp_path):
     Journal.open(tmp_path / "notes", {"rows": 1}).close()
 
 
+def test_where_there_are_no_locks_that_is_logged(tmp_path, monkeypatch, caplog):
+    monkeypatch.setattr("corral._leftovers.fcntl", None)
+    with caplog.at_level("INFO", "corral"):
+        journal = Journal.open(tmp_path, IDENTITY)
+    assert f"'{tmp_path / 'checkpoint.json'}' cannot be locked" in caplog.messages
+    journal.write("block", draw_entry())
+    journal.close()
+    # Nothing is held any more.
+    journal.close()
+    assert_equal(Journal.open(tmp_path, IDENTITY).read("block"), draw_entry())
+
+
 def test_a_fit_that_failed_leaves_its_folder_to_the_next(tmp_path):
     # Also while the error is looked at, which holds all that the fit had.
     X = np.random.default_rng(0).normal(size=(60, 2))

@@ -2,7 +2,6 @@
 
 import contextlib
 import errno
-import itertools
 import os
 import shutil
 import stat
@@ -197,12 +196,13 @@ def _put_beside(part: Path, target: Path) -> Path:
     """Give a part the name of the file, or one like it if a file has that."""
     ends = "".join(target.suffixes)
     stem = target.name.removesuffix(ends)
-    for number in itertools.count(1):
-        path = target if number == 1 else target.with_name(f"{stem}-{number}{ends}")
+    path, number = target, 1
+    while True:
         with contextlib.suppress(FileExistsError):
             _rename_new(part, path)
             return path
-    raise AssertionError("numbers do not end")
+        number += 1
+        path = target.with_name(f"{stem}-{number}{ends}")
 
 
 def _rename_new(part: Path, path: Path) -> None:
