@@ -7,8 +7,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyarrow import feather
 
 from corral import persist
+from corral.cli import _dry_run
 from corral.tables import read_table
 from tests.cli.example import FIT, make_rows, only_line, run_corral, write_table
 
@@ -420,6 +422,66 @@ def test_a_dry_run_of_many_rows_looks_at_some(tmp_path, monkeypatch):
         assert facts["n_rows"] == pytest.approx(len(X), rel=0.02)
         assert facts["n_sampled"] == 8000
         assert 0 < facts["seconds"] < 600
+
+
+QUICK = ("--n-partitions", 8, "--dry-run")
+
+
+def test_a_dry_run_says_that_it_looked_at_some_rows(files, monkeypatch):
+    monkeypatch.setattr("corral.cli._dry_run._SAMPLE_ROWS", 60)
+    result = run_corral("fit", files / "data.csv", *FIT[:2], *QUICK)
+    assert "data      150 rows" in result.stdout
+    assert "sample    60 rows, which tell columns and time\n" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [(100, "about 100 seconds"), (1500, "about 25 minutes"), (9000, "about 2.5 hours")],
+)
+def test_a_dry_run_tells_long_times_in_minutes_and_hours(
+    files, monkeypatch, seconds, words
+):
+    take = _dry_run._fit
+    monkeypatch.setattr(_dry_run, "_fit", lambda *args: (take(*args)[0], seconds))
+    result = run_corral("fit", files / "data.csv", *FIT, *QUICK)
+    assert f"time      {words}\n" in result.stdout
+
+
+def test_a_dry_run_of_a_form_that_is_read_whole(files, tmp_path):
+    feather.write_feather(read_table(files / "data.csv"), tmp_path / "data.feather")
+    result = run_corral("fit", tmp_path / "data.feather", *FIT, *QUICK, "--json")
+    facts = json.loads(result.stdout)
+    assert facts["n_rows"] == facts["n_sampled"] == 150
+    assert facts["is_exact"] is True
+
+
+def test_a_dry_run_of_a_detector(files):
+    words = ("--method", "cor-detector", *QUICK, "--json")
+    facts = json.loads(run_corral("fit", files / "data.csv", *FIT, *words).stdout)
+    assert facts["method"] == "cor-detector"
+    # Of methods that are no COR, no time is told.
+    assert facts["seconds"] is not None
+
+
+def test_a_dry_run_of_categories_alone_describes_no_clusters(files, by_blocks):
+    path = files / "data.parquet"
+    passes = []
+    for columns in ("color", "color,a"):
+        words = ("--columns", columns, *FIT[:4], *QUICK, "--json")
+        passes.append(json.loads(run_corral("fit", path, *words).stdout)["n_passes"])
+    assert passes[1] == passes[0] + 1
+
+
+def test_a_dry_run_leaves_out_a_broken_file_if_asked(files, tmp_path):
+    table = read_table(files / "data.csv")
+    pq.write_table(table, tmp_path / "a.parquet")
+    (tmp_path / "b.parquet").write_bytes((tmp_path / "a.parquet").read_bytes()[:-9])
+    stopped = run_corral("fit", tmp_path, *FIT, *QUICK)
+    assert stopped.exit_code == 2
+    assert "b.parquet' is broken or cut off" in only_line(stopped.stderr)
+    words = ("--on-error", "skip", "--json")
+    facts = json.loads(run_corral("fit", tmp_path, *FIT, *QUICK, *words).stdout)
+    assert facts["n_rows"] == 150
 
 
 def test_other_methods_have_no_time(files):
