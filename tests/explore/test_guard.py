@@ -1,5 +1,7 @@
 """Only the page itself is answered."""
 
+import asyncio
+
 import pytest
 
 from corral.explore._guard import MAX_BODY, list_hosts, make_token
@@ -132,6 +134,32 @@ def test_another_origin_is_not_allowed_by_a_question_before(client):
 )
 def test_tricks_with_paths_find_nothing(client, path):
     assert client.get(f"/{TOKEN}/{path}").status_code in (403, 404)
+
+
+def test_bytes_that_are_no_letters_lead_nowhere(client):
+    # Clients that follow the standards do not send them.
+    answers = []
+
+    async def send(message):
+        answers.append(message)
+
+    scope = {
+        "type": "http",
+        "method": "GET",
+        "raw_path": f"/{TOKEN}/".encode() + b"\xff",
+        "headers": [(b"host", HOST.encode())],
+    }
+    asyncio.run(client.app(scope, None, send))
+    assert answers[0]["status"] == 404
+    assert answers[1]["body"] == b"Nothing is served here.\n"
+
+
+def test_sockets_of_the_web_are_not_served(client):
+    with (
+        pytest.raises(ValueError, match="of the type 'websocket' is not known"),
+        client.websocket_connect(f"/{TOKEN}/pages"),
+    ):
+        pass
 
 
 @pytest.mark.parametrize("chunked", [False, True])

@@ -133,6 +133,61 @@ def test_the_last_page_is_the_end(data):
     assert said[-1] == "Ended, because the page was closed."
 
 
+ADDRESS = "http://127.0.0.1:1/token/"
+
+
+@pytest.fixture
+def no_server(monkeypatch):
+    """Let the page fail once and be closed, without a server; return what was made."""
+    made = []
+
+    def pretend(session, writer, opening, taken, on_ready, on_fault):
+        made.append(writer)
+        taken.close()
+        # The browser is opened before anything else happens.
+        with monkeypatch.context() as patch:
+            patch.setattr(threading.Thread, "start", threading.Thread.run)
+            on_ready(ADDRESS)
+        on_fault(RuntimeError("It broke."))
+        return "closed"
+
+    monkeypatch.setattr("corral.explore._server.serve", pretend)
+    return made
+
+
+QUICK = ("--id-column", "name", "--n-partitions", "8", "--n-clusters", "3")
+
+
+@pytest.mark.parametrize("is_found", [True, False])
+def test_the_browser_is_opened_or_the_user_told(data, no_server, monkeypatch, is_found):
+    opened = []
+    monkeypatch.setattr("webbrowser.open", lambda url: opened.append(url) or is_found)
+    result = run_corral("explore", data, *QUICK)
+    assert result.exit_code == 0, result.output
+    assert opened == [ADDRESS]
+    assert result.stdout == f"{ADDRESS}\n"
+    told = "No browser was found. Open the address yourself." in result.stderr
+    assert told is not is_found
+    assert result.stderr.endswith("Ended, because the page was closed.\n")
+
+
+@pytest.mark.parametrize("debug", [(), ("--debug",)])
+def test_a_fault_behind_the_page_is_a_line_on_standard_error(data, no_server, debug):
+    result = run_corral(*debug, "explore", data, *QUICK, "--no-browser")
+    assert "Error: corral met an error it does not expect, RuntimeError: It broke." in (
+        result.stderr
+    )
+    assert ("RuntimeError" in result.stderr.partition("Error: corral")[0]) == bool(
+        debug
+    )
+
+
+@pytest.mark.parametrize("said", [(), ("--seed", "0")])
+def test_the_command_that_makes_it_again_has_one_seed(data, no_server, said):
+    assert run_corral("explore", data, *QUICK, *said, "--no-browser").exit_code == 0
+    assert no_server[0].command(3, 3).split().count("--seed") == 1
+
+
 def test_a_port_that_is_taken_is_a_sentence(data):
     with closing(socket.create_server(("127.0.0.1", 0))) as other:
         port = other.getsockname()[1]
