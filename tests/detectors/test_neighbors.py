@@ -123,6 +123,15 @@ def test_a_row_is_found_whatever_its_type():
     assert book.find(asked.astype(np.float32)).tolist() == [2, -1, 1]
 
 
+def test_keys_of_rows_do_not_depend_on_blocks(monkeypatch):
+    X = np.arange(30.0).reshape(10, 3) % 4
+    whole = RowBook(X)
+    # Two rows at a time.
+    monkeypatch.setattr("corral._row_book._BLOCK_VALUES", 6)
+    assert RowBook(X).inverse.tolist() == whole.inverse.tolist()
+    assert whole.find(X[::-1]).tolist() == whole.inverse[::-1].tolist()
+
+
 def test_sparse_rows_are_equal_whatever_their_zeros_and_order():
     plain = sparse.csr_array(np.array([[0.0, 1.0, 2.0]]))
     # The same row with columns in another order and a zero that is stored.

@@ -140,6 +140,19 @@ def test_arrays_that_are_no_rows_are_refused(npy, values, words):
         open_source(npy(values))
 
 
+def test_arrays_in_memory_that_have_no_rows_are_refused():
+    for rows in (X[:0], SPARSE[:0]):
+        with pytest.raises(ValueError, match="The array has no rows"):
+            ArraySource(rows)
+
+
+def test_a_map_that_was_changed_in_memory_is_read_from_there(npy):
+    changed = np.load(npy(X), mmap_mode="c")
+    changed[3, 1] = 99
+    assert ArraySource(changed).read(3, 4)[0, 1] == 99
+    assert ArraySource(np.load(npy(X), mmap_mode="r")).read(3, 4)[0, 1] == X[3, 1]
+
+
 def test_broken_files_are_refused(npy, tmp_path):
     path = npy(X)
     path.write_bytes(path.read_bytes()[:-8])

@@ -3,6 +3,7 @@
 import gzip
 import json
 import multiprocessing
+import os
 import pickle
 
 import numpy as np
@@ -215,6 +216,23 @@ def test_packed_files_that_are_broken_are_named(put, packing):
         open_source(put(packed[: len(packed) // 2], name))
     with pytest.raises(ValueError, match=f"{name}' is not (gzip|zstd), as its suffix"):
         open_source(put(text, name))
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.csv.gz"])
+def test_a_file_of_nothing_is_empty(put, name):
+    path = put(gzip.compress(b"") if name.endswith(".gz") else b"", name)
+    with pytest.raises(UnreadableBlockError, match=f"{name}' is empty"):
+        CsvSource(path)
+
+
+def test_rows_that_are_gone_while_they_are_read_are_noticed(put):
+    # The file has its size and its time of change, but not its rows.
+    path = put("a\n1\n2\n3\n")
+    source, found = open_source(path), path.stat()
+    put("a\n1\n234\n")
+    os.utime(path, ns=(found.st_atime_ns, found.st_mtime_ns))
+    with pytest.raises(UnreadableBlockError, match="rows end after 2, but more were"):
+        source.read(0, 3)
 
 
 def test_a_file_that_changes_is_noticed(put):

@@ -11,6 +11,7 @@ import pyarrow.parquet
 import pytest
 
 from corral.sources import ParquetSource, UnreadableBlockError, open_source
+from corral.tables import read_table
 
 write = pa.parquet.write_table
 
@@ -195,6 +196,50 @@ def test_files_that_are_cut_off_are_named(folder, mixed_table, n_left):
     assert len(source.skipped) == 1
     with pytest.raises(UnreadableBlockError, match="Nothing of .* can be read"):
         ParquetSource(path, on_error="skip")
+
+
+def count_otherwise(content, n_rows, *places):
+    """Return a file whose footer tells of two more rows at some places.
+
+    The first place are the rows of the file, the third those of its only row group.
+    """
+    content = bytearray(content)
+    # As Thrift writes a number of 64 bits: its kind, then twice the number.
+    number = bytes([0x16, 2 * n_rows])
+    found = [j for j in range(len(content)) if content[j : j + 2] == number]
+    for place in places:
+        content[found[place] + 1] += 4
+    return bytes(content)
+
+
+def test_footers_that_count_wrongly_are_refused(tmp_path):
+    path = tmp_path / "t.parquet"
+    write(pa.table({"a": range(50)}), path, use_dictionary=False)
+    content = path.read_bytes()
+    for place in (0, 2):
+        path.write_bytes(count_otherwise(content, 50, place))
+        for read in (open_source, read_table):
+            with pytest.raises(
+                ValueError, match="footer tells of 5. rows, its row groups of 5"
+            ):
+                read(path)
+    path.write_bytes(count_otherwise(content, 50, 0, 2))
+    with pytest.raises(ValueError, match="holds 50 rows, but its footer tells of 52"):
+        read_table(path)
+    with pytest.raises(UnreadableBlockError, match="holds 50 rows, but should have 52"):
+        open_source(path).read(0, 52)
+    with pytest.raises(UnreadableBlockError, match="Nothing of .* can be read"):
+        open_source(path, on_error="skip")
+
+
+def test_a_table_of_no_columns_is_refused(tmp_path):
+    # Its rows are not written, but a footer may tell of some.
+    path = tmp_path / "t.parquet"
+    write(pa.table({"a": [1, 2]}).select([]), path)
+    path.write_bytes(count_otherwise(path.read_bytes(), 0, 0, 2))
+    for read in (open_source, read_table):
+        with pytest.raises(ValueError, match=r"t\.parquet' has no columns"):
+            read(path)
 
 
 def test_data_without_rows_is_refused(tmp_path, mixed_table):

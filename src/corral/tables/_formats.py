@@ -352,6 +352,12 @@ def _read_parquet(content: Any) -> Any:
             check_memory(_measure_group(file.metadata))
             _check_texts(file)
             table = file.read()
+            n_told = file.metadata.num_rows
+        if table.num_rows != n_told:
+            raise Broken(
+                f"is broken: it holds {table.num_rows:,} rows, but its footer tells of "
+                f"{n_told:,}. {MEND}"
+            )
         # Broken pages without a checksum may decode to what is no text.
         table.validate(full=True)
         return table
