@@ -62,6 +62,22 @@ def test_a_method_that_fails_does_not_take_the_others_along(data):
     assert line.startswith("Error: 1 of 2 methods failed. lof: ")
 
 
+@pytest.mark.parametrize("how", [(), ("--json",)])
+def test_where_all_methods_fail_nothing_is_shown_or_written(data, tmp_path, how):
+    words = ("--contamination", 0.6, "--methods", "lof,iforest")
+    words = (*words, "--labels", tmp_path / "labels.csv", *how)
+    result = run_corral("compare", data, *words)
+    assert result.exit_code == 2
+    assert "2 of 2 methods failed. lof: " in only_line(result.stderr)
+    assert list(tmp_path.iterdir()) == []
+    if how:
+        facts = json.loads(result.stdout)
+        assert list(facts["failed"]) == ["lof", "iforest"]
+        assert facts["methods"] == {}
+    else:
+        assert result.stdout == ""
+
+
 @pytest.mark.parametrize(
     ("names", "message"),
     [

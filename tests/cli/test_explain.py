@@ -1,10 +1,12 @@
 import json
 import re
 
+import numpy as np
 import pytest
+from scipy import sparse
 
 from corral.cli._reasons import _sum
-from tests.cli.example import ODD, only_line, run_corral
+from tests.cli.example import FIT, ODD, only_line, run_corral
 
 
 def test_a_strange_row_is_explained_in_words(model, data):
@@ -97,6 +99,64 @@ def test_other_methods_are_explained_by_features_alone(data, tmp_path):
     assert "It is set aside" in text
     assert "in spreads of the rows that are kept" in text
     assert "partitions" not in text
+
+
+def fit_model(table, path, *words):
+    """Fit a small model to a table; return its path."""
+    result = run_corral("fit", table, *words, "--n-partitions", 6, "--model", path)
+    assert result.exit_code == 0, result.output
+    return path
+
+
+def draw_two_groups():
+    rng = np.random.default_rng(0)
+    X = rng.poisson(1.0, (24, 4)).astype(float)
+    X[::2, 0] += 300
+    X[5, 1] = 999
+    return X
+
+
+@pytest.mark.parametrize("kind", ["sparse", "wide"])
+def test_rows_of_matrices_are_explained_together(tmp_path, monkeypatch, kind):
+    # Wide arrays do not become tables.
+    monkeypatch.setattr("corral.tables._arrays.WIDEST_TABLE", 3)
+    X, table = draw_two_groups(), tmp_path / ("X.npz" if kind == "sparse" else "X.npy")
+    if kind == "sparse":
+        sparse.save_npz(table, sparse.csr_array(X))
+    else:
+        np.save(table, X)
+    words = ("--n-clusters", 2, "--n-outliers", 1, "--scale", "none")
+    path = fit_model(table, tmp_path / "m.skops", *words)
+    words = ("--row", 5, "--row", 0, "--json")
+    odd, other = json.loads(run_corral("explain", path, table, *words).stdout)
+    assert (odd["row"], other["row"]) == (5, 0)
+    assert odd["label"] == -1
+    assert odd["features"][0]["feature"] == "feature 1"
+    assert odd["features"][0]["value"] == "999"
+
+
+def test_where_no_row_is_set_aside_there_is_no_cut(data, tmp_path):
+    words = ("--n-clusters", 3, "--n-outliers", 0, "--id-column", "name")
+    path = fit_model(data, tmp_path / "m.skops", *words)
+    text = run_corral("explain", path, data, "--row", 7).stdout
+    assert re.search(r"It is kept, as all rows are: its score is \d+\.\d\d\.\n", text)
+
+
+def test_clusters_without_partitions_have_none_that_disagree(data, tmp_path):
+    words = ("--method", "kmeans--", *FIT, "--model", tmp_path / "m.skops")
+    assert run_corral("fit", data, *words).exit_code == 0
+    text = run_corral("explain", tmp_path / "m.skops", data, "--row", 0).stdout
+    assert re.search(r"Its nearest cluster is \d\.\n", text)
+
+
+def test_a_row_in_the_middle_is_set_apart_by_nothing(tmp_path):
+    table = tmp_path / "t.csv"
+    sizes = [-1, 0, 1] * 8 + [99, 100, 101] * 8
+    table.write_text("size\n" + "\n".join(map(str, sizes)) + "\n")
+    words = ("--n-clusters", 2, "--n-outliers", 0)
+    path = fit_model(table, tmp_path / "m.skops", *words)
+    assert "sets it apart" not in run_corral("explain", path, table, "--row", 1).stdout
+    assert "sets it apart" in run_corral("explain", path, table, "--row", 0).stdout
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from scipy import sparse
 
 from corral import persist
 from corral.tables import read_table
-from tests.cli.example import FIT, ODD, make_rows, read_rows, run_corral
+from tests.cli.example import FIT, ODD, make_rows, read_rows, run_corral, write_table
 
 
 @pytest.fixture(scope="module")
@@ -117,6 +117,17 @@ def test_columns_and_exclude_choose_what_is_used(data):
     facts = json.loads(run_corral("fit", data, *FIT, *options).stdout)
     assert list(facts["used"]) == ["a", "b", "c", "d"]
     assert facts["dropped"] == {}
+
+
+def test_of_many_columns_that_are_not_used_some_are_named(data, tmp_path):
+    rows = [row | {f"same{j}": "yes" for j in range(20)} for row in make_rows()]
+    table = write_table(tmp_path / "t.csv", rows)
+    result = run_corral("fit", table, *FIT, "--n-partitions", 6)
+    assert result.exit_code == 0, result.output
+    # The example has two such columns itself.
+    assert "same7: " in result.stderr
+    assert "same8: " not in result.stderr
+    assert "and 12 more columns\n" in result.stderr
 
 
 def test_contamination_is_a_share(data):

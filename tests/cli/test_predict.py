@@ -80,6 +80,16 @@ def test_a_detector_answers_with_1_and_minus_1(data, tmp_path):
     assert [row["label"] for row in answers] == ["-1", "1"]
 
 
+def test_a_method_without_clusters_names_no_nearest_one(data, tmp_path):
+    path = tmp_path / "model.skops"
+    options = ("--method", "lof", "--n-outliers", 3, "--id-column", "name")
+    run_corral("fit", data, *options, "--model", path)
+    new = write_table(tmp_path / "new.csv", [make_rows()[i] for i in (7, 0)])
+    answers = read_rows(run_corral("predict", path, new).stdout)
+    assert [row["label"] for row in answers] == ["-1", "1"]
+    assert "nearest_label" not in answers[0]
+
+
 def test_columns_that_are_missing_are_named(model, tmp_path):
     rows = [{k: v for k, v in row.items() if k not in "bc"} for row in make_rows()]
     result = run_corral("predict", model, write_table(tmp_path / "new.csv", rows))

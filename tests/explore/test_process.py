@@ -136,56 +136,57 @@ def test_the_last_page_is_the_end(data):
 ADDRESS = "http://127.0.0.1:1/token/"
 
 
-@pytest.fixture
-def no_server(monkeypatch):
-    """Let the page fail once and be closed, without a server; return what was made."""
-    made = []
+@pytest.fixture(scope="module", params=[True, False], ids=["asked", "plain"])
+def ended(request, data):
+    """Return a run whose page failed once and was closed, without a server.
+
+    If asked, all is said that can be said, and there is no browser.
+    """
+    made, opened = [], []
+
+    def open_page(address):
+        opened.append(address)
+        return not request.param
 
     def pretend(session, writer, opening, taken, on_ready, on_fault):
         made.append(writer)
         taken.close()
         # The browser is opened before anything else happens.
-        with monkeypatch.context() as patch:
+        with pytest.MonkeyPatch.context() as patch:
             patch.setattr(threading.Thread, "start", threading.Thread.run)
             on_ready(ADDRESS)
         on_fault(RuntimeError("It broke."))
         return "closed"
 
-    monkeypatch.setattr("corral.explore._server.serve", pretend)
-    return made
-
-
-QUICK = ("--id-column", "name", "--n-partitions", "8", "--n-clusters", "3")
-
-
-@pytest.mark.parametrize("is_found", [True, False])
-def test_the_browser_is_opened_or_the_user_told(data, no_server, monkeypatch, is_found):
-    opened = []
-    monkeypatch.setattr("webbrowser.open", lambda url: opened.append(url) or is_found)
-    result = run_corral("explore", data, *QUICK)
+    asked = ("--debug", "--seed", "0") if request.param else ()
+    quick = ("--id-column", "name", "--n-partitions", "8", "--n-clusters", "3")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("webbrowser.open", open_page)
+        patch.setattr("corral.explore._server.serve", pretend)
+        result = run_corral("explore", data, *quick, *asked)
     assert result.exit_code == 0, result.output
     assert opened == [ADDRESS]
+    return result, made[0], request.param
+
+
+def test_the_address_is_told_and_that_there_is_no_browser(ended):
+    result, _, is_asked = ended
     assert result.stdout == f"{ADDRESS}\n"
-    told = "No browser was found. Open the address yourself." in result.stderr
-    assert told is not is_found
+    told = "No browser was found. Open the address yourself.\n" in result.stderr
+    assert told is is_asked
     assert result.stderr.endswith("Ended, because the page was closed.\n")
 
 
-@pytest.mark.parametrize("debug", [(), ("--debug",)])
-def test_a_fault_behind_the_page_is_a_line_on_standard_error(data, no_server, debug):
-    result = run_corral(*debug, "explore", data, *QUICK, "--no-browser")
-    assert "Error: corral met an error it does not expect, RuntimeError: It broke." in (
-        result.stderr
-    )
-    assert ("RuntimeError" in result.stderr.partition("Error: corral")[0]) == bool(
-        debug
-    )
+def test_a_fault_behind_the_page_is_a_line_and_traced_if_asked(ended):
+    result, _, is_asked = ended
+    before, line, _ = result.stderr.partition("Error: corral met an error it does not")
+    assert line
+    assert ("RuntimeError: It broke." in before) is is_asked
 
 
-@pytest.mark.parametrize("said", [(), ("--seed", "0")])
-def test_the_command_that_makes_it_again_has_one_seed(data, no_server, said):
-    assert run_corral("explore", data, *QUICK, *said, "--no-browser").exit_code == 0
-    assert no_server[0].command(3, 3).split().count("--seed") == 1
+def test_the_command_that_makes_it_again_has_one_seed(ended):
+    _, writer, _ = ended
+    assert writer.command(3, 3).split().count("--seed") == 1
 
 
 def test_a_port_that_is_taken_is_a_sentence(data):

@@ -465,6 +465,26 @@ def test_tfidf_of_numbers_takes_them_for_counts():
     np.testing.assert_allclose(again.toarray(), weights.toarray())
 
 
+def test_weights_of_words_are_scaled_if_asked_for_and_zeros_stay():
+    rng = np.random.default_rng(0)
+    counts = sparse.csr_array(rng.poisson(0.5, (40, 6)) + np.eye(40, 6))
+    plain = TableEncoder(tfidf=True).fit_transform(counts).toarray()
+    standard = TableEncoder(tfidf=True, scale="standard").fit_transform(counts)
+    np.testing.assert_allclose(standard.toarray(), plain / plain.std(axis=0))
+    robust = TableEncoder(tfidf=True, scale="robust").fit_transform(counts)
+    low, high = np.quantile(plain, [0.25, 0.75], axis=0)
+    assert (low < high).all()
+    np.testing.assert_allclose(robust.toarray(), plain / (high - low))
+    assert robust.nnz == np.count_nonzero(plain)
+
+
+def test_robust_scales_of_a_wide_array_are_those_of_its_columns():
+    wide = np.random.default_rng(0).normal(size=(9, 5001))
+    found = TableEncoder(scale="robust").fit_transform(wide)
+    few = TableEncoder(scale="robust").fit_transform(wide[:, :3])
+    np.testing.assert_allclose(found[:, :3], few)
+
+
 def test_tfidf_of_negative_numbers():
     with pytest.raises(ValueError, match="column 'a' holds -2 in row 1. Counts should"):
         TableEncoder(tfidf=True).fit(pa.table({"a": [1, -2, 3]}))

@@ -325,8 +325,6 @@ def _count_at_cut(
 
 
 def _strangest(columns: Mapping[str, Any]) -> list[dict[str, Any]]:
-    if "outlier_score" not in columns:
-        return []
     scores = np.asarray(columns["outlier_score"])
     first = np.argsort(-scores, kind="stable")[:_N_STRANGEST]
     return [{name: columns[name][row] for name in columns} for row in first.tolist()]
@@ -431,10 +429,8 @@ def label_words(facts: Mapping[str, Any]) -> list[str]:
         least = " or at" if facts["n_at_cut"] else ""
         outliers += f", whose scores are above{least} {number(facts['cut'])}"
     lines.append(fact("set aside", outliers))
-    if facts["strangest"]:
-        names = [
-            f"{each['id']} ({number(each['outlier_score'])})"
-            for each in facts["strangest"]
-        ]
-        lines.append(fact("strangest", ", ".join(names)))
+    names = [
+        f"{each['id']} ({number(each['outlier_score'])})" for each in facts["strangest"]
+    ]
+    lines.append(fact("strangest", ", ".join(names)))
     return lines
