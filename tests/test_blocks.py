@@ -454,6 +454,13 @@ def test_clusterers_need_all_rows(partitions):
         make({"n_clusters": 3, "partitions": partitions}).fit(ArraySource(draw_rows()))
 
 
+def test_only_a_fit_reads_rows_block_by_block():
+    source = ArraySource(draw_rows(n_rows=60))
+    model = make({"n_clusters": 3, "n_resamples": 0}).fit(source)
+    with pytest.raises(TypeError, match="only fit reads rows block by block. Give row"):
+        model.predict(source)
+
+
 @pytest.mark.parametrize("n_outliers", [697, 5000])
 def test_more_outliers_than_rows_are_refused_before_any_work(n_outliers):
     X, n_read = ArraySource(draw_rows()), []

@@ -242,9 +242,12 @@ def test_categories_of_a_file_are_noted(tmp_path, monkeypatch):
 def test_sparse_rows_have_checkpoints_too(tmp_path, monkeypatch):
     X = draw_counts()
     expected = make(PARAMS).fit(X)
+    assert_same(expected, make_model(tmp_path / "memory").fit(X))
+    with pytest.raises(ValueError, match="is of another fit: rows was .* and is"):
+        make_model(tmp_path / "memory").fit(2 * X)
     cut_into(monkeypatch, BLOCK_ROWS)
     for _ in range(2):
-        assert_same(expected, make_model(tmp_path).fit(ArraySource(X)))
+        assert_same(expected, make_model(tmp_path / "blocks").fit(ArraySource(X)))
 
 
 def test_memory_and_threads_may_differ(tmp_path, expected, monkeypatch):

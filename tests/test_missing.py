@@ -240,6 +240,16 @@ def test_runs_learn_from_all_rows_where_the_weight_is_on_incomplete_ones(groups,
     assert model.n_codes_ > 2
 
 
+def test_equal_weights_are_no_weights_where_a_few_cells_are_missing(groups, seed):
+    X = groups[0].copy()
+    X[:20, 5] = np.nan
+    model = COR(3, n_outliers=6, n_partitions=20, n_resamples=0, random_state=seed)
+    expected = model.fit(X).labels_
+    np.testing.assert_array_equal(
+        model.fit(X, sample_weight=np.ones(450)).labels_, expected
+    )
+
+
 @pytest.mark.parametrize(
     "kind", ["boolean", pd.ArrowDtype(pa.bool_()), pd.ArrowDtype(pa.float64())], ids=str
 )

@@ -274,3 +274,9 @@ def test_values_that_cannot_be_squared_are_refused_for_what_is_squared(X, form, 
     message = rf"^The largest {words} is about .*e\+200, which cannot be squared"
     with pytest.raises(ValueError, match=message):
         KMeansMinusMinus(2, n_outliers=1).fit(form(1e200 * X))
+
+
+def test_a_frame_without_rows_is_refused():
+    frame = pd.DataFrame({"a": [1.0], "b": ["x"]})[:0]
+    with pytest.raises(ValueError, match=r"X has 0 sample\(s\); COR needs at least 1"):
+        COR(2, categorical_features=["b"]).fit(frame)

@@ -147,9 +147,8 @@ def _lines(model) -> list[str]:
         lines.append(say_doubts(doubts))
     facts = []
     if hasattr(model, "objective_"):
-        facts.append(f"Objective {short_number(model.objective_)}")
-        if hasattr(model, "n_iter_"):
-            facts[-1] += f" after {_count(model.n_iter_, 'iteration')}"
+        n_iter = _count(model.n_iter_, "iteration")
+        facts.append(f"Objective {short_number(model.objective_)} after {n_iter}")
     if hasattr(model, "n_partitions_"):
         facts.append(_count(model.n_partitions_, "partition"))
     if hasattr(model, "n_codes_"):

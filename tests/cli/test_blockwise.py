@@ -255,6 +255,13 @@ def test_what_needs_all_rows_says_how_much_memory(files, by_blocks, options, mes
     assert "raise --memory-limit (now 1 GB)" in line
 
 
+def test_what_needs_all_rows_asks_for_no_memory_where_there_is_enough(files):
+    words = ("--method", "lof", "--on-error", "skip")
+    line = only_line(run_corral("fit", files / "data.parquet", *words).stderr)
+    assert "(--on-error skip is given), but --method lof needs all rows in" in line
+    assert line.endswith("Use --method cor.")
+
+
 @pytest.mark.parametrize("name", ["data.arrow", "data.npz", "data.parquet.gz"])
 def test_forms_that_cannot_be_read_by_blocks(files, by_blocks, name, tmp_path):
     table = pa.table({"a": np.arange(9.0), "b": np.arange(9.0) ** 2})

@@ -1,3 +1,4 @@
+import errno
 import json
 import subprocess
 import sys
@@ -8,7 +9,7 @@ import pytest
 
 import corral
 from corral.cli import main
-from corral.cli._errors import near_names
+from corral.cli._errors import near_names, sentence
 from corral.cli._group import COMMANDS
 from corral.cli._group import corral as command
 
@@ -132,3 +133,11 @@ def test_near_names_are_told_and_too_many_are_not():
     assert near_names("LOFF", ["lof", "cof", "x"]) == "Did you mean 'lof' or 'cof'?"
     assert near_names("zzz", ["lof", "cof"]) == "Choose one of lof, cof."
     assert near_names("zzz", map(str, range(100))) == ""
+    assert near_names("7", map(str, range(2001))) == ""
+
+
+def test_a_disk_that_can_only_be_read_is_said_so():
+    error = OSError(errno.EROFS, "Read-only file system", "labels.csv")
+    assert sentence(error).startswith(
+        "'labels.csv' cannot be written, because its disk can only be read. Name a"
+    )

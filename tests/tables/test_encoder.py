@@ -485,6 +485,15 @@ def test_robust_scales_of_a_wide_array_are_those_of_its_columns():
     np.testing.assert_allclose(found[:, :3], few)
 
 
+def test_a_wide_matrix_is_no_table_of_the_fit():
+    encoder = TableEncoder().fit(pa.table({"feature 0": [1.0, 2.0, 4.0]}))
+    for wide in (np.ones((2, 5001)), sparse.csr_array((2, 5001))):
+        with pytest.raises(ValueError, match="has 5,001 columns, but that of the fit"):
+            encoder.transform(wide)
+    few = encoder.transform(sparse.csr_array(np.array([[1.0], [0.0]])))
+    assert few.shape == (2, 1)
+
+
 def test_tfidf_of_negative_numbers():
     with pytest.raises(ValueError, match="column 'a' holds -2 in row 1. Counts should"):
         TableEncoder(tfidf=True).fit(pa.table({"a": [1, -2, 3]}))

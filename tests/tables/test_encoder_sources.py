@@ -243,7 +243,8 @@ def test_encoded_sources_can_be_pickled():
 
 def test_fingerprints_tell_how_rows_are_encoded():
     source = Blocks(TABLE, 1000)
-    settings = ({}, {"scale": "robust"}, {"exclude": ["size"]}, {"categories": False})
+    settings = [{}, {"scale": "robust"}, {"scale": "none"}]
+    settings += [{"exclude": ["size"]}, {"categories": False}]
     encoders = [TableEncoder(**each).fit(source) for each in settings]
     encoders.append(TableEncoder().fit(make_table(seed=1)))
     prints = [json.dumps(each.transform(source).fingerprint()) for each in encoders]

@@ -285,3 +285,13 @@ def test_cells_that_are_no_values_are_told_with_their_column():
     frame = pd.DataFrame({"a": np.arange(4.0), "b": [1, "x", object(), {}]})
     with pytest.raises(ValueError, match="Column 'b' holds cells of different kinds"):
         make_model().fit(frame)
+
+
+def test_where_all_rows_are_outliers_they_are_told_apart_from_each_other():
+    rows = pa.table({"a": [0.0, 10.0, 20.0, 90.0], "b": [1.0, 2.0, 1.0, 2.0]})
+    method = all_methods()["dbscan"].make(eps=1e-6, min_samples=2)
+    model = TableModel(method).fit(rows)
+    assert model.labels_.tolist() == [-1] * 4
+    reasons = model.explain(rows).to_pydict()
+    assert reasons["feature_1"][3] == "a"
+    assert reasons["difference_1"][3] > 1

@@ -353,6 +353,12 @@ def archive(file):
         members.writestr("t.csv", CSV)
 
 
+def zip_many(file):
+    with zipfile.ZipFile(file, "w") as members:
+        for number in range(10_001):
+            members.writestr(f"{number}.npy", b"")
+
+
 ARCHIVE = saved(archive)
 
 
@@ -429,6 +435,21 @@ WRONG = {
     ),
     "mtx of no sizes": ("t.mtx", mtx("array real general", "% x\n"), r"has no sizes"),
     "broken mtx": ("t.mtx", SPARSE["s.mtx"][:-10], r"not a complete Matrix Market"),
+    "many arrays": (
+        "t.npz",
+        saved(zip_many),
+        r"holds 10,001 arrays; 10,000 are the most that is read\. Save the rows as one",
+    ),
+    "a long name": (
+        "t.csv",
+        b"a," + b"b" * 10_001 + b"\n1,2\n",
+        r"a column whose name has 10,001 letters and begins with 'bbbb.*shorten it",
+    ),
+    "arff without a type": (
+        "t.arff",
+        b"@relation r\n@attribute a\n@data\n1\n",
+        r"'@attribute a' has not both a name and a type\.$",
+    ),
     "arff without data": ("t.arff", b"@relation r\n", r"it has no @data"),
     "arff with text": (
         "t.arff",

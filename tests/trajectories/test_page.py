@@ -125,6 +125,11 @@ def test_simplified_lines_stay_within_the_tolerance():
     assert got.tolist() == [[0, 0], [2, 0], [3, 3], [4, 0], [6, 0]]
 
 
+def test_a_line_that_ends_where_it_begins_keeps_its_farthest_point():
+    points = np.array([[0, 0], [2, 0.1], [5, 0], [2, 0.2], [0, 0.0]])
+    assert _map.simplify(points, 1.0).tolist() == [[0, 0], [5, 0], [0, 0]]
+
+
 def test_lines_are_drawn_in_steps():
     assert _map.draw_line(np.array([[10, 20], [13, 15.9], [13, 16], [9, 16]])) == (
         "M10 20l3-4-4 0"

@@ -51,6 +51,10 @@ def test_middle_longitude_is_opposite_to_the_empty_part(longitudes, middle):
     assert abs(float(sphere.wrap(got - middle))) <= 1
 
 
+def test_middle_longitude_is_zero_where_no_degree_is_empty():
+    assert sphere.middle_longitude(np.arange(-180, 180) + 0.5) == 0
+
+
 def test_unwrapped_tracks_over_the_date_line_lie_side_by_side():
     # The second starts west of the line, the first east of it.
     longitude = np.array([178.0, 179.0, -179.0, -178.0, 178.5, 179.5])
