@@ -219,6 +219,13 @@ def test_verbose_logs_the_stages(planted, caplog):
     assert sum("done in" in line for line in caplog.messages) == 3
 
 
+def test_verbose_leaves_a_lower_level_as_it_is(planted, caplog):
+    with caplog.at_level(logging.DEBUG, "corral"):
+        COR(3, n_partitions=5, n_outliers=6, n_resamples=0, verbose=1).fit(planted.X)
+        assert logging.getLogger("corral").level == logging.DEBUG
+    assert sum("done in" in line for line in caplog.messages) == 3
+
+
 def test_log_has_a_line_for_each_stage(caplog):
     with log_progress(1):
         for k in range(5):

@@ -476,6 +476,23 @@ def test_weights_pull_centres_but_not_the_count(planted):
     np.testing.assert_array_equal(tenfold.labels_, model.labels_)
 
 
+def test_weights_reach_the_clusterers_that_take_them(planted):
+    seen = []
+
+    class Watched(KMeans):
+        def fit(self, X, y=None, sample_weight=None):
+            seen.append(sample_weight)
+            return super().fit(X, y, sample_weight)
+
+    weights = np.random.default_rng(0).uniform(0, 2, len(planted.X))
+    partitions = [Watched(3, n_init=1), AgglomerativeClustering(3)]
+    model = make(partitions=partitions, n_resamples=0)
+    model.fit(planted.X, sample_weight=weights)
+    assert len(seen) == 1
+    # Their scale does not matter.
+    np.testing.assert_allclose(seen[0] / seen[0].sum(), weights / weights.sum())
+
+
 def test_rows_without_weight_teach_nothing(planted):
     weights = (planted.y >= 0).astype(float)
     model = make(n_outliers=0).fit(planted.X, sample_weight=weights)

@@ -163,6 +163,15 @@ def test_many_rows_are_measured_in_a_few_runs(monkeypatch, seed):
     assert np.corrcoef(few, many)[0, 1] > 0.98
 
 
+def test_of_many_rows_with_weights_some_that_count_are_measured(monkeypatch):
+    monkeypatch.setattr(_position, "_UNIT_ROWS", 20)
+    weights = np.repeat([0.0, 1.0], 50)
+    rows = _position.draw_unit_rows(100, weights, np.random.default_rng(0))
+    assert len(np.unique(rows)) == 20
+    assert rows.min() >= 50
+    assert (np.diff(rows) > 0).all()
+
+
 def test_rarity_is_the_negative_log_of_the_share():
     # Two K-means runs, the second fine, and one partition that is no run: labels 0
     # (three rows of four) and 1; 0 and 2 of three labels, one missing.

@@ -438,3 +438,10 @@ def test_few_rows_are_fitted(n_samples):
     model = COR(random_state=0).fit(X)
     assert 1 <= model.n_clusters_ <= max(n_samples // 5, 1)
     assert len(model.labels_) == n_samples
+
+
+def test_one_partition_has_no_halves_that_could_agree():
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.normal(c, 1, (30, 2)) for c in (0, 9)])
+    table = COR(n_partitions=1, n_resamples=0, random_state=0).fit(X).selection_.table
+    assert np.isnan(np.asarray(table["stability"], dtype=float)).all()

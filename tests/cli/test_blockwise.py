@@ -12,7 +12,7 @@ from pyarrow import feather
 from corral import persist
 from corral.cli import _dry_run
 from corral.tables import read_table
-from tests.cli.example import FIT, make_rows, only_line, run_corral, write_table
+from tests.cli.example import FIT, ODD, make_rows, only_line, run_corral, write_table
 
 
 @pytest.fixture
@@ -168,6 +168,15 @@ def test_the_model_and_the_report_are_there(files, by_blocks, tmp_path, data):
     assert "open_source(" in page
     model = persist.load(tmp_path / "model.skops")
     assert len(model.labels_) == 150
+
+
+def test_a_report_of_a_detector_by_blocks_has_its_outliers(files, by_blocks, tmp_path):
+    path = tmp_path / "report.html"
+    words = ("--method", "cor-detector", *FIT, "--n-partitions", 8, "--report", path)
+    result = run_corral("fit", files / "data.parquet", *words)
+    assert result.exit_code == 0, result.output
+    page = path.read_text()
+    assert all(name in page for name in ODD)
 
 
 def test_a_report_of_many_rows_is_on_a_part(files, by_blocks, tmp_path, monkeypatch):

@@ -46,6 +46,17 @@ def result(tracks):
     return result
 
 
+def test_positions_that_are_left_out_are_counted(tmp_path):
+    path = write_tracks(tmp_path / "t.csv", make_tracks(12, n_routes=2, random_state=0))
+    lines = path.read_text().splitlines()
+    name = lines[1].partition(",")[0]
+    # A place without a latitude, and a time that was there before.
+    path.write_text("\n".join([*lines, f"{name},1e6,,8", lines[1]]) + "\n")
+    asked = ("--n-clusters", 2, "--n-outliers", 1, "--points", 9)
+    result = run_corral("flights", path, *asked, "--labels", tmp_path / "l.csv")
+    assert "left out  1 position without place or time, 1 with a time" in result.stdout
+
+
 def test_planted_errors_are_found_and_named(result, tracks, planted):
     rows = read_rows((tracks.parent / "labels.csv").read_text())
     wanted = {"mixed": "mixed", "truncated": "partial", "shifted": "out of range"}

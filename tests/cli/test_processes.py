@@ -122,6 +122,35 @@ with progress(None) as bar:
     assert seen.endswith(b"\x1b[1A\x1b[2K")
 
 
+def test_without_rich_a_terminal_shows_no_bar(monkeypatch):
+    # Nobody has asked for it.
+    from corral.cli._bar import progress
+
+    monkeypatch.setitem(sys.modules, "corral.cli._rich_bar", None)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    with progress(None) as bar:
+        bar.stage("reading")
+        bar.tick("fusing", 1, 10)
+    with (
+        pytest.raises(ImportError, match="The progress bar needs rich"),
+        progress(True),
+    ):
+        pass
+
+
+def test_a_bar_that_has_just_begun_tells_no_speed():
+    from corral.cli._rich_bar import RichBar
+
+    with RichBar() as bar:
+        bar.tick("fusing", 0, 10)
+        shown = bar._progress
+        with shown.console.capture() as seen:
+            shown.console.print(shown)
+    assert "0 of 10" in seen.get()
+    assert "/s" not in seen.get()
+    assert "left" not in seen.get()
+
+
 def test_what_is_quick_shows_no_bar():
     # Over before the second is.
     from corral.cli._bar import progress

@@ -136,6 +136,16 @@ def test_detector_has_inliers(planted):
     assert len(ClusterMapDisplay.from_estimator(detector, planted.X).clusters_) == 3
 
 
+def test_columns_of_categories_of_an_array_are_left_out(planted):
+    X = np.column_stack([planted.X[:, 0], [1, 2] * 93, planted.X[:, 1]])
+    model = COR(
+        3, n_outliers=6, n_partitions=5, categorical_features=[1], random_state=0
+    ).fit(X)
+    display = ClusterMapDisplay.from_estimator(model, X)
+    np.testing.assert_array_equal(display.points, planted.X[:, :2])
+    assert display.axis_names == ("feature 0", "feature 2")
+
+
 @pytest.mark.parametrize("library", [pd, pl], ids=["pandas", "polars"])
 def test_columns_of_categories_are_left_out(library, planted):
     frame = library.DataFrame(

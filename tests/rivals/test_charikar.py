@@ -196,6 +196,8 @@ def test_opening_time_counts_what_was_paid():
     # 0.5 was paid by the first row; the second pays the rest at 1 + 1.5.
     time = opening_time(distances, np.array([0.5, np.nan, np.nan]), bidding, 2.0)
     assert time == pytest.approx(2.5)
+    # Where nobody bids any more, nobody pays.
+    assert opening_time(distances, np.zeros(3), np.zeros(3, bool), 2.0) == np.inf
 
 
 def test_keep_unshared_keeps_the_first_of_those_with_a_common_payer():
