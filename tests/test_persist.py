@@ -696,7 +696,7 @@ def test_sparse_rows_that_lead_out_of_their_columns_are_refused(path):
         members[name] = buffer.getvalue()
 
     rewrite(path, change)
-    with pytest.raises(ValueError, match=r"cannot be read: .*indices must be < 3"):
+    with pytest.raises(ValueError, match=r"cannot be read: .* must be < 3"):
         corral.load(path)
 
 

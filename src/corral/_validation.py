@@ -429,6 +429,11 @@ def read_sample_weight(sample_weight, n_samples: int) -> np.ndarray | None:
             f"sample_weight has a negative value {weights.min()}; weights should be 0 "
             "or more."
         )
+    if not weights.any():
+        # Some releases of scikit-learn take them.
+        raise ValueError(
+            "sample_weight is 0 for all rows; at least one non-zero weight is needed."
+        )
     if (weights == weights[0]).all():
         return None
     weights /= weights.max()

@@ -165,7 +165,7 @@ def test_npz_with_other_shapes(tmp_path):
         "shape": [2, 3],
     }
     np.savez(tmp_path / "set.npz", **parts, y_original=[1, 2])
-    with pytest.raises(ValueError, match="indices must be < 3"):
+    with pytest.raises(ValueError, match="must be < 3"):
         read_npz(tmp_path / "set.npz")
 
 

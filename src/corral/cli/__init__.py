@@ -1,5 +1,6 @@
 """The command line: one file per command, collected in ``_group.py``."""
 
+import os
 import signal
 import sys
 
@@ -7,6 +8,9 @@ import sys
 def main() -> None:
     """Run the command line, or say what it needs."""
     signal.signal(signal.SIGTERM, _end)
+    if sys.stderr is None:
+        # Closed by the caller. NumPy 2.0 cannot be loaded without one.
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115
     try:
         from corral.cli._group import corral
     except ModuleNotFoundError as error:

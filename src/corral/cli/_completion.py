@@ -25,7 +25,12 @@ Examples:
   eval "$(corral completion bash)"
 """
 )
-@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]), required=False)
+@click.argument(
+    "shell",
+    type=click.Choice(["bash", "zsh", "fish"]),
+    required=False,
+    metavar="[bash|zsh|fish]",
+)
 @click.pass_context
 def completion(ctx: click.Context, shell: str | None) -> None:
     """Let the shell complete commands and options.
