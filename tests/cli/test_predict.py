@@ -70,24 +70,16 @@ def test_missing_cells_are_counted_in_the_new_rows(model, tmp_path):
     assert read_rows(result.stdout)[1]["known_share"] == "0.833333"
 
 
-def test_a_detector_answers_with_1_and_minus_1(data, tmp_path):
+@pytest.mark.parametrize("method", ["cor-detector", "lof"])
+def test_a_detector_answers_with_1_and_minus_1(data, tmp_path, method):
     # COR below the detector would say clusters.
     path = tmp_path / "model.skops"
-    options = ("--method", "cor-detector", "--n-outliers", 3, "--id-column", "name")
+    options = ("--method", method, "--n-outliers", 3, "--id-column", "name")
     run_corral("fit", data, *options, "--model", path)
     new = write_table(tmp_path / "new.csv", [make_rows()[i] for i in (7, 0)])
     answers = read_rows(run_corral("predict", path, new).stdout)
     assert [row["label"] for row in answers] == ["-1", "1"]
-
-
-def test_a_method_without_clusters_names_no_nearest_one(data, tmp_path):
-    path = tmp_path / "model.skops"
-    options = ("--method", "lof", "--n-outliers", 3, "--id-column", "name")
-    run_corral("fit", data, *options, "--model", path)
-    new = write_table(tmp_path / "new.csv", [make_rows()[i] for i in (7, 0)])
-    answers = read_rows(run_corral("predict", path, new).stdout)
-    assert [row["label"] for row in answers] == ["-1", "1"]
-    assert "nearest_label" not in answers[0]
+    assert ("nearest_label" in answers[0]) == (method == "cor-detector")
 
 
 def test_columns_that_are_missing_are_named(model, tmp_path):

@@ -13,6 +13,7 @@ from scipy import sparse
 
 from corral.sources import open_source
 from corral.tables import TableEncoder, read_table
+from corral.tables._arrow_size import count_file
 from corral.tables._limits import MOST_COLUMNS
 from tests.cli.example import run_corral
 from tests.fuzz.mutate_inputs import split_sparse, to_bytes, to_parquet, zstd
@@ -309,6 +310,13 @@ def test_packed_arrow_that_fits_into_memory_is_read(put):
         for packing in ("lz4", "zstd"):
             path = put("t.arrow", to_arrow(table, writer, packing))
             assert read_table(path).equals(table)
+
+
+def test_an_arrow_footer_may_leave_out_lists_of_nothing():
+    # By hand: where the table is, that it has no fields, and the way from one to other.
+    footer = struct.pack("<IHHi", 8, 4, 4, 4)
+    end = struct.pack("<i6s", len(footer), b"ARROW1")
+    assert count_file(pa.py_buffer(b"ARROW1\0\0" + footer + end)) == 0
 
 
 def test_a_packed_file_that_grows_beyond_reason_is_not_read_in_pieces(put, monkeypatch):
