@@ -183,10 +183,14 @@ def test_what_another_run_took_for_left_is_begun_again(tmp_path, monkeypatch, is
         return is_held
 
     monkeypatch.setattr(_leftovers, "take_lock", remove_first)
-    write(tmp_path / "labels.csv", "whole")
+    with write_atomically(tmp_path / "labels.csv") as part:
+        part.write_text("whole")
+        # It is locked: the next run does not take it for left.
+        write(tmp_path / "other.csv", "other")
     assert (tmp_path / "labels.csv").read_text() == "whole"
     n_calls = 0
-    (tmp_path / "labels.csv").unlink()
+    for each in tmp_path.iterdir():
+        each.unlink()
     home = TemporaryFolder()
     assert os.listdir(tmp_path) == [home.path.name]
     home.remove()

@@ -647,9 +647,10 @@ def test_models_that_lack_something_are_refused(path, name, spot, key, words):
 
 
 def test_texts_of_a_table_without_words_are_refused(path):
-    path.write_bytes((GOOD / "table.skops").read_bytes())
+    columns = ["size", "color"]
+    TableModel(small_cor(), columns=columns, scale="none").fit(TABLE).save(path)
     rewrite(path, set_value("encoder_._plans.0.kind", "text"))
-    rewrite(path, set_value("encoder_.numeric_names_", ["day"]))
+    rewrite(path, set_value("encoder_.numeric_names_", []))
     rewrite(path, set_value("encoder_.text_names_", ["size"]))
     with pytest.raises(ValueError, match="weights are not those of its columns"):
         corral.load(path)

@@ -187,6 +187,7 @@ def test_a_fault_behind_the_page_is_a_line_and_traced_if_asked(ended):
 def test_the_command_that_makes_it_again_has_one_seed(ended):
     _, writer, _ = ended
     assert writer.command(3, 3).split().count("--seed") == 1
+    assert "--seed 0 " in f"{writer.command(3, 3)} "
 
 
 def test_a_port_that_is_taken_is_a_sentence(data):

@@ -181,9 +181,7 @@ def _prepare(
     settings = method_settings(ctx, options | start)
     estimator = make_method("cor", settings, tfidf=options["tfidf"])
     session = Session(table, TableModel(estimator, **table_settings(options)))
-    words = said_words(ctx, _OWN)
-    if "--seed" not in words:
-        words += ["--seed", str(options["seed"])]
+    words = [*said_words(ctx, _OWN | {"seed"}), "--seed", str(options["seed"])]
     output, force = ctx.params["output"], ctx.params["force"]
     raw_text = ctx.params["raw_text"]
     writer = Writer(
