@@ -240,12 +240,14 @@ def test_runs_learn_from_all_rows_where_the_weight_is_on_incomplete_ones(groups,
     assert model.n_codes_ > 2
 
 
-def test_equal_weights_are_no_weights_where_a_few_cells_are_missing(groups, seed):
+def test_runs_learn_from_complete_rows_only_whatever_others_weigh(groups, seed):
     X = groups[0].copy()
     X[:20, 5] = np.nan
+    weights = np.random.default_rng(seed).uniform(1, 2, 450)
     model = COR(3, n_outliers=6, n_partitions=20, n_resamples=0, random_state=seed)
-    expected = model.fit(X).outlier_scores_
-    found = model.fit(X, sample_weight=np.ones(450)).outlier_scores_
+    found = model.fit(X, sample_weight=weights)._partitioner.runs.centers
+    weights[:20] = 0
+    expected = model.fit(X, sample_weight=weights)._partitioner.runs.centers
     np.testing.assert_allclose(found, expected)
 
 
