@@ -14,6 +14,7 @@ X = np.abs(plant(0, n_per_cluster=38, n_outliers=6).X)
 GIVEN = {"n_clusters": 3, "n_outliers": 6, "n_partitions": 10, "n_neighbors": 10}
 # Forests of 100 trees take long, and hold nothing that ten do not hold.
 GIVEN["n_estimators"] = 10
+GIVEN["estimator"] = COR(3, n_outliers=6, n_partitions=10)
 
 # Ten times as many for the few fits of the default: NumPy keeps 1 to 2 kB of each of
 # the first ones for later, in lists of small arrays. A copy of the rows is twice the
