@@ -83,9 +83,9 @@ def run_cluster(folder, n_workers=2, worker_ttl="60s"):
     quiet = ["--host", "127.0.0.1", "--no-dashboard"]
     here = {"--scheduler-file": note, "--dashboard-address": "127.0.0.1:0"}
     options = [str(part) for pair in here.items() for part in pair]
-    worker = ["--no-nanny", "--nthreads", "1", "--local-directory", str(folder)]
     # Loaded before there are heartbeats to miss.
-    worker += ["--preload", "corral.dask._workplace"]
+    options += ["--preload", "corral.dask._workplace"]
+    worker = ["--no-nanny", "--nthreads", "1", "--local-directory", str(folder)]
     environment = {
         **os.environ,
         "DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL": worker_ttl,
