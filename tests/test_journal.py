@@ -90,17 +90,16 @@ def test_no_wrong_byte_passes_unseen(folder):
     journal, told = Journal.open(folder, IDENTITY), []
     rng = np.random.default_rng(0)
     for place in range(len(whole)):
-        for bit in {0, int(rng.integers(1, 8))}:
-            changed = bytearray(whole)
-            changed[place] ^= 1 << bit
-            path.write_bytes(changed)
-            try:
-                found = journal.read("block")
-            except ValueError as error:
-                told.append(str(error))
-            else:
-                assert_equal(found, draw_entry())
-    assert len(told) > len(whole)
+        changed = bytearray(whole)
+        changed[place] ^= 1 << int(rng.integers(8))
+        path.write_bytes(changed)
+        try:
+            found = journal.read("block")
+        except ValueError as error:
+            told.append(str(error))
+        else:
+            assert_equal(found, draw_entry())
+    assert len(told) > len(whole) / 2
     start, end = (
         f"The checkpoint '{path}' is damaged: ",
         f"Remove the folder '{folder}'",

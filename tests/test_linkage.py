@@ -102,7 +102,7 @@ def test_many_rows_start_from_some_of_them(seed):
     rng = np.random.default_rng(seed)
     y = np.repeat(np.arange(3), 5000)
     X = rng.normal(size=(15000, 3)) + 8 * np.eye(3)[y]
-    model = COR(3, n_outliers=30, random_state=seed).fit(X)
+    model = COR(3, n_outliers=30, n_partitions=30, random_state=seed).fit(X)
     assert np.count_nonzero(model.labels_ == -1) == 30
     groups = {
         tuple(np.unique(model.labels_[(y == k) & (model.labels_ >= 0)]))
