@@ -34,10 +34,6 @@ _LONGEST_HEAD = 2**26
 _BYTES_PER_BYTE = 2
 _BYTES_PER_CELL = 12
 
-# What a value in a list of Parquet takes at least while it is read: itself, and how
-# deep it lies in which list.
-_BYTES_PER_LISTED = 8
-
 # Rows of texts that are decoded to see how long they are.
 _TRIED_ROWS = 2**10
 
@@ -383,27 +379,14 @@ def check_footer(meta: Any) -> None:
 
 
 def _measure_group(meta: Any) -> int:
-    """Return what the largest row group takes while it is read, as the footer says.
+    """Return what the pages of the largest row group unpack to, as the footer says.
 
-    Pages are unpacked one at a time of each column, and what they unpack to may be in
-    the values of a single row, which the number of rows does not tell.
+    What they unpack to may be in the values of a single row, which the number of rows
+    does not tell. Single columns are not asked: of a damaged footer, pyarrow ends the
+    process instead of raising an error.
     """
-    schema = meta.schema
-    is_nested = [
-        schema.column(j).max_repetition_level > 0 for j in range(meta.num_columns)
-    ]
-    sizes = [0]
-    for number in range(meta.num_row_groups):
-        group = meta.row_group(number)
-        chunks = [group.column(j) for j in range(meta.num_columns)]
-        unpacked = [max(chunk.total_uncompressed_size, 0) for chunk in chunks]
-        # Equal values may be packed to nothing.
-        listed = [
-            _BYTES_PER_LISTED * chunk.num_values * nested
-            for chunk, nested in zip(chunks, is_nested, strict=True)
-        ]
-        sizes.append(sum(map(max, unpacked, listed)))
-    return max(sizes)
+    groups = [meta.row_group(number) for number in range(meta.num_row_groups)]
+    return max((group.total_byte_size for group in groups), default=0)
 
 
 def _measure_cell(kind: Any) -> float:
