@@ -9,9 +9,10 @@ from corral import COR
 from tests.load.memory import Peak
 
 N_PARTITIONS = 100
-# What a fit may take beside the rows: a byte per row and partition, this, and the
-# centres of all runs in float32, so often while they are learnt. Those count where
-# rows are wide: 100 runs on 10 x 100,000 cells have 160 MB of centres.
+# What a fit may take beside the rows: a byte per row and partition, what the model
+# tells of each row (32 bytes), this, and the centres of all runs in float32, so often
+# while they are learnt. Those count where rows are wide: 100 runs on 10 x 100,000 cells
+# have 160 MB of centres.
 ALLOWANCE = 300 * 10**6
 COPIES_OF_CENTERS = 8
 
@@ -43,6 +44,12 @@ def make_rows(n_rows, n_features, n_clusters):
     return rows
 
 
+def count_told(model, n_rows):
+    """Return the bytes of labels, scores and what else a model tells of each row."""
+    arrays = [each for each in vars(model).values() if isinstance(each, np.ndarray)]
+    return sum(array.nbytes for array in arrays if len(array) == n_rows)
+
+
 def check_fit(shape, figures):
     n_rows, n_features, n_clusters, n_outliers = shape
     X = make_rows(n_rows, n_features, n_clusters)
@@ -53,7 +60,8 @@ def check_fit(shape, figures):
     seconds = time.perf_counter() - start
     extra = peak.read()
     centers = 4 * int(np.sum(model.n_labels_)) * n_features
-    allowed = N_PARTITIONS * n_rows + ALLOWANCE + COPIES_OF_CENTERS * centers
+    allowed = N_PARTITIONS * n_rows + count_told(model, n_rows) + ALLOWANCE
+    allowed += COPIES_OF_CENTERS * centers
     figures.append(
         f"fit: {n_rows:9,} x {n_features:7,}: {seconds:6.1f} s, "
         f"{extra / 1e6:5.0f} MB beside the rows (allowed {allowed / 1e6:.0f} MB)"
