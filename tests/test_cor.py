@@ -146,7 +146,7 @@ def test_same_seed_same_result_and_other_seed_other_result():
     assert not np.array_equal(a.outlier_scores_, c.outlier_scores_)
 
 
-@pytest.mark.parametrize("n_jobs", [1, 2, 5, -1])
+@pytest.mark.parametrize("n_jobs", [2, 5])
 @pytest.mark.parametrize("max_samples", [200, None])
 def test_number_of_threads_changes_nothing(n_jobs, max_samples):
     X = np.random.default_rng(0).normal(size=(3000, 3)).astype(np.float32)
@@ -157,7 +157,7 @@ def test_number_of_threads_changes_nothing(n_jobs, max_samples):
     np.testing.assert_array_equal(one.transform(X), many.transform(X))
 
 
-@pytest.mark.parametrize("rows", [64, 97, 10_000])
+@pytest.mark.parametrize("rows", [97, 10_000])
 def test_size_of_blocks_changes_nothing(monkeypatch, rows):
     X = np.random.default_rng(0).normal(size=(1500, 4)).astype(np.float32)
     expected = make().fit(X)

@@ -130,22 +130,13 @@ CASES = {
 
 @pytest.mark.usefixtures("_passes")
 @pytest.mark.filterwarnings("ignore:Too little is known")
-@pytest.mark.parametrize(
-    ("case", "block_rows"),
-    [
-        (case, block_rows)
-        for case in CASES
-        for block_rows in (64, 1000)
-        # The largest is cut into as many in any case.
-        if (case, block_rows) != ("default range", 64)
-    ],
-)
-def test_passes_give_the_runs_of_memory(monkeypatch, case, block_rows):
+@pytest.mark.parametrize("case", CASES)
+def test_passes_give_the_runs_of_memory(monkeypatch, case):
     draw, params = CASES[case]
     X, model = draw(), make({**GIVEN, **params})
     expected = pickle.loads(pickle.dumps(model)).fit(X)
     # Many blocks, but not hundreds.
-    cut_into(monkeypatch, max(block_rows, X.shape[0] // 40))
+    cut_into(monkeypatch, max(64, X.shape[0] // 40))
     n_sweeps, sweep = [], BlockLloyd._sweep
     monkeypatch.setattr(
         BlockLloyd, "_sweep", lambda *args: (n_sweeps.append(1), sweep(*args))
