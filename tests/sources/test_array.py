@@ -141,7 +141,7 @@ def test_arrays_that_are_no_rows_are_refused(npy, values, words):
 
 
 def test_arrays_in_memory_that_have_no_rows_are_refused():
-    for rows in (X[:0], SPARSE[:0]):
+    for rows in (X[:0], sparse.csr_array(SPARSE)[:0]):
         with pytest.raises(ValueError, match="The array has no rows"):
             ArraySource(rows)
 

@@ -201,7 +201,7 @@ def test_files_that_are_cut_off_are_named(folder, mixed_table, n_left):
 def count_otherwise(content, n_rows, *places):
     """Return a file whose footer tells of two more rows at some places.
 
-    The first place are the rows of the file, the third those of its only row group.
+    The place -3 has the rows of the file, and -1 those of its only row group.
     """
     content = bytearray(content)
     # As Thrift writes a number of 64 bits: its kind, then twice the number.
@@ -216,14 +216,14 @@ def test_footers_that_count_wrongly_are_refused(tmp_path):
     path = tmp_path / "t.parquet"
     write(pa.table({"a": range(50)}), path, use_dictionary=False)
     content = path.read_bytes()
-    for place in (0, 2):
+    for place in (-3, -1):
         path.write_bytes(count_otherwise(content, 50, place))
         for read in (open_source, read_table):
             with pytest.raises(
                 ValueError, match="footer tells of 5. rows, its row groups of 5"
             ):
                 read(path)
-    path.write_bytes(count_otherwise(content, 50, 0, 2))
+    path.write_bytes(count_otherwise(content, 50, -3, -1))
     with pytest.raises(ValueError, match="holds 50 rows, but its footer tells of 52"):
         read_table(path)
     with pytest.raises(UnreadableBlockError, match="holds 50 rows, but should have 52"):
