@@ -217,7 +217,13 @@ def test_a_folder_that_is_gone_before_it_is_opened_is_made_again(tmp_path, monke
 @pytest.fixture
 def as_on_windows(monkeypatch):
     """Let there be no locks, no owners, and no folders that can be opened."""
-    known = {**vars(os), "name": "nt"}
+
+    def open_file(path, *flags):
+        if os.path.isdir(path):
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return os.open(path, *flags)
+
+    known = {**vars(os), "name": "nt", "open": open_file}
     del known["chown"]
     monkeypatch.setattr(_atomic, "os", SimpleNamespace(**known))
     monkeypatch.setattr(_leftovers, "fcntl", None)
