@@ -2,20 +2,14 @@
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from scipy import sparse
 from sklearn.base import clone
 
+from corral._identity import describe
 from corral._journal import Journal
 from corral._memory import Budget
 from corral._partition_mixin import make_block
-from corral._row_blocks import (
-    Block,
-    RowBlocks,
-    SourceBlocks,
-    cut_sizes,
-    digest_arrays,
-)
+from corral._row_blocks import Block, RowBlocks, SourceBlocks, cut_sizes
 
 if TYPE_CHECKING:
     from corral._cor import COR
@@ -95,7 +89,7 @@ def open_journal(model: "COR", rows: RowBlocks) -> tuple[Journal, RowBlocks]:
     rows : RowBlocks
     """
     settings = {
-        name: _describe(value)
+        name: describe(value)
         for name, value in model.get_params(deep=False).items()
         if name not in _FREE
     }
@@ -108,23 +102,3 @@ def open_journal(model: "COR", rows: RowBlocks) -> tuple[Journal, RowBlocks]:
     except BaseException:
         journal.close()
         raise
-
-
-def _describe(value: Any) -> Any:
-    if isinstance(value, np.generic):
-        value = value.item()
-    if value is None or isinstance(value, (bool, int, float, str)):
-        return value
-    if isinstance(value, np.random.RandomState):
-        # Its seed is drawn once and noted.
-        return "RandomState"
-    if isinstance(value, (list, tuple)):
-        return [_describe(each) for each in value]
-    if isinstance(value, np.ndarray):
-        # Not as text, in which NumPy leaves out the middle of long arrays.
-        return [str(value.dtype), value.shape, digest_arrays([value])]
-    if hasattr(value, "get_params"):
-        settings = value.get_params(deep=False)
-        described = {name: _describe(each) for name, each in settings.items()}
-        return [type(value).__qualname__, described]
-    return repr(value)
