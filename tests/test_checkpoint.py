@@ -13,6 +13,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.cluster import KMeans
 
+from corral import _journal
 from corral._journal import Journal
 from corral._partitions import Partitioner
 from corral.sources import ArraySource, open_source
@@ -69,22 +70,22 @@ def fit_and_die(folder, X, *, last_read=None, last_note=None, is_half=False, **p
     patch = pytest.MonkeyPatch()
     cut_into(patch, BLOCK_ROWS)
     if last_note is not None:
-        numbers, replace, save = itertools.count(1), Path.replace, np.savez
+        numbers, replace, save = itertools.count(1), Path.replace, _journal._write_array
 
         def replace_or_die(*args):
             if next(numbers) == last_note:
                 os.kill(os.getpid(), signal.SIGKILL)
             return replace(*args)
 
-        def save_or_die(file, **arrays):
-            if next(numbers) == last_note:
-                file.write(b"PK\x03\x04 and so on")
-                file.flush()
+        def save_or_die(archive, part, array):
+            # The last part of each entry.
+            if part == "end.npy" and next(numbers) == last_note:
+                archive.fp.flush()
                 os.kill(os.getpid(), signal.SIGKILL)
-            return save(file, **arrays)
+            save(archive, part, array)
 
         if is_half:
-            patch.setattr(np, "savez", save_or_die)
+            patch.setattr(_journal, "_write_array", save_or_die)
         else:
             patch.setattr(Path, "replace", replace_or_die)
     make_model(folder, **params).fit(Watched(X, last_read))

@@ -7,7 +7,7 @@ import zipfile
 import numpy as np
 import pytest
 
-from corral import COR
+from corral import COR, _journal
 from corral._journal import Journal
 
 IDENTITY = {"parameters": {"n_clusters": 3, "eps": 0.01}, "rows": {"shape": [9, 2]}}
@@ -58,11 +58,13 @@ def test_an_entry_is_complete_or_not_there(folder, monkeypatch):
     # Whether it was there before or not, and nothing is left behind.
     journal = Journal.open(folder, IDENTITY)
 
-    def break_off(file, **arrays):
-        file.write(b"PK")
-        raise KeyboardInterrupt
+    def break_off(archive, part, array):
+        if part == "end.npy":
+            raise KeyboardInterrupt
+        write(archive, part, array)
 
-    monkeypatch.setattr(np, "savez", break_off)
+    write = _journal._write_array
+    monkeypatch.setattr(_journal, "_write_array", break_off)
     for name in ("block", "new"):
         with pytest.raises(KeyboardInterrupt):
             journal.write(name, draw_entry())

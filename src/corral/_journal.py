@@ -103,10 +103,12 @@ class Journal:
         lasts = self._home is None
         with (
             write_part(self._path(name), lasts=lasts) as part,
-            part.open("wb") as file,
+            # Not savez, which leaves it open with NumPy 2.0 when it is interrupted.
+            zipfile.ZipFile(part, "w") as archive,
         ):
             # The last part, without which others may be missing as well.
-            np.savez(file, **arrays, **{_LAST: np.array(0)})  # type: ignore[arg-type]
+            for key, array in (*arrays.items(), (_LAST, np.array(0))):
+                _write_array(archive, f"{key}.npy", array)
 
     def read(self, name: str) -> dict[str, np.ndarray]:
         """Return the arrays of an entry, after a check of their sums."""
@@ -169,6 +171,12 @@ def _take_lock(page: Path) -> IO[bytes]:
     if is_held is None:
         logger.info("'%s' cannot be locked", page)
     return file
+
+
+def _write_array(archive: zipfile.ZipFile, part: str, array: np.ndarray) -> None:
+    # Its size is not known before; files of more than 4 GB are marked as such.
+    with archive.open(part, "w", force_zip64=True) as file:
+        np.lib.format.write_array(file, array, allow_pickle=False)
 
 
 def _read_array(archive: zipfile.ZipFile, part: str) -> np.ndarray:

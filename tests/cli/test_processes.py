@@ -19,6 +19,11 @@ pytestmark = pytest.mark.skipif(
 
 CORRAL = [sys.executable, "-c", "from corral.cli import main; main()"]
 
+# A shell that runs the tests in the background has them ignore it.
+INTERRUPTIBLE = (
+    "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+)
+
 
 def test_ctrl_c_ends_with_130_one_line_and_no_file(tmp_path):
     # Noise has as many codes as rows, so that the fit would go on for long.
@@ -27,8 +32,11 @@ def test_ctrl_c_ends_with_130_one_line_and_no_file(tmp_path):
     names = {"labels": "labels.csv", "model": "model.skops", "report": "report.html"}
     outputs = [w for key, name in names.items() for w in (f"--{key}", tmp_path / name)]
     words = ["fit", tmp_path / "data.npy", *outputs, "--progress"]
+    program, option, code = CORRAL
     process = subprocess.Popen(
-        [*CORRAL, *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        [program, option, f"{INTERRUPTIBLE}; {code}", *map(str, words)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
     )
     guard = threading.Timer(60, process.kill)
     guard.start()

@@ -165,13 +165,10 @@ class ParquetSource(StreamedSource):
         try:
             for batch in file.iter_batches(size, [group.number], names):
                 n_rows += batch.num_rows
-                # Files may differ in the order of their columns and in what else they
-                # say of them.
-                columns = [batch.column(name) for name in names]
-                table = pa.Table.from_arrays(columns, schema=self._schema)
-                # Broken pages without a checksum may decode to what is no text.
-                table.validate(full=True)
-                yield table
+                yield self._make_table(batch)
+                # The pool keeps what it got back, and would have it beside the next.
+                del batch
+                pa.default_memory_pool().release_unused()
         except (pa.ArrowException, OSError, ValueError) as error:
             raise UnreadableBlockError(
                 f"{group} is broken: {first_line(error)}."
@@ -181,6 +178,15 @@ class ParquetSource(StreamedSource):
                 f"{group} is broken: it holds {n_rows} rows, but should have "
                 f"{group.n_rows}."
             )
+
+    def _make_table(self, batch: Any) -> Any:
+        # Files may differ in the order of their columns and in what else they say of
+        # them.
+        columns = [batch.column(name) for name in self._schema.names]
+        table = need_arrow().Table.from_arrays(columns, schema=self._schema)
+        # Broken pages without a checksum may decode to what is no text.
+        table.validate(full=True)
+        return table
 
 
 def _find_files(path: Path, *, is_any: bool) -> list[Path]:
