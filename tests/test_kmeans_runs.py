@@ -396,7 +396,7 @@ def test_starting_in_few_directions_is_no_worse(seed, monkeypatch):
     X = make_wide(seed=seed)
 
     def mean_inertia():
-        runs = fit_runs(X, seed, n_runs=40, k_range=(4, 8))
+        runs = fit_runs(X, seed, n_runs=160, k_range=(4, 8))
         points, labels = runs.space.place(X), label_rows(runs, X)
         cells = [runs.layout.cell(run, each) for run, each in enumerate(labels)]
         return np.mean([((points - runs.centers[c]) ** 2).sum() for c in cells])

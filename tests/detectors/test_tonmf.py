@@ -327,8 +327,10 @@ def test_one_row():
 
 def test_float32_rows(seed):
     X = counts(seed) / 7
-    wide = TONMF(3, alpha=0.2, random_state=seed).fit(X)
-    narrow = TONMF(3, alpha=0.2, random_state=seed).fit(X.astype(np.float32))
+    wide = TONMF(3, alpha=0.2, max_iter=1000, random_state=seed).fit(X)
+    narrow = TONMF(3, alpha=0.2, max_iter=1000, random_state=seed).fit(
+        X.astype(np.float32)
+    )
     assert narrow.outlier_scores_ == pytest.approx(wide.outlier_scores_, rel=1e-3)
 
 
@@ -422,7 +424,7 @@ def test_a_row_at_the_threshold_keeps_its_label_alone():
 
 def test_settings_changed_after_the_fit_change_no_answer(seed):
     X = counts(seed)
-    model = TONMF(3, alpha=ALPHA, beta=BETA, random_state=0).fit(X)
+    model = TONMF(3, alpha=ALPHA, beta=BETA, max_iter=1000, random_state=0).fit(X)
     model.set_params(alpha=0.01, beta=5.0)
     assert np.array_equal(model.score_samples(X), -model.outlier_scores_)
 
