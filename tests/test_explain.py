@@ -86,7 +86,7 @@ def test_features_that_were_shifted_are_named_with_their_direction(rows, seed):
 def test_new_rows_are_explained(rows, seed):
     model = fit(rows, seed)
     found = model.explain([[9.0, 0, 0, 0], [9.0, 0, 0, -40]], n_features=2)
-    assert found.label.tolist() == [model.labels_[0], -1]
+    assert found.label.tolist() == [model.nearest_labels_[0], -1]
     assert found.feature_1[1] == "feature 3"
     assert list(found.columns[-4:]) == [
         "feature_1",

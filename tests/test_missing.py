@@ -193,12 +193,24 @@ def test_a_huge_row_in_the_fit_leaves_rows_with_missing_cells_in_place(groups, s
 
 
 def test_a_column_without_any_cell_tells_nothing(groups, seed):
-    X, y = groups
-    X = np.column_stack([X, np.full(len(X), np.nan)])
+    X, _ = groups
+    plain = COR(3, n_outliers=6, random_state=seed).fit(X)
+    wide = np.column_stack([X[:, :2], np.full(len(X), np.nan), X[:, 2:]])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        model = COR(3, n_outliers=6, random_state=seed).fit(X)
-    assert np.isfinite(model.outlier_scores_).all()
+        model = COR(3, n_outliers=6, random_state=seed).fit(wide)
+    np.testing.assert_array_equal(model.labels_, plain.labels_)
+    np.testing.assert_array_equal(model.outlier_scores_, plain.outlier_scores_)
+    np.testing.assert_array_equal(model.predict(wide), plain.predict(X))
+
+
+@pytest.mark.parametrize("strategy", ["rps", "rfs"])
+def test_a_column_without_any_cell_is_seen_by_no_run(groups, seed, strategy):
+    X, y = groups
+    X = np.column_stack([punch(X, 0.1, seed), np.full(len(X), np.nan)])
+    model = COR(3, n_outliers=6, strategy=strategy, random_state=seed).fit(X)
+    runs = model._partitioner.runs
+    assert runs.seen.tolist() == [True] * 6 + [False]
     assert agreement(model.labels_, y) > 0.9
 
 

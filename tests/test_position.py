@@ -215,9 +215,11 @@ def test_lone_far_rows_are_found_in_any_dimension(n_features, seed):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(600, n_features))
     X[:300] += 8
-    far = rng.normal(size=(10, n_features))
-    far *= 14 * np.sqrt(n_features) / np.linalg.norm(far, axis=1, keepdims=True)
-    X[-10:] = far
+    # On a circle, so that none is near another.
+    angles = 2 * np.pi * (np.arange(10) + rng.random()) / 10
+    plane, _ = np.linalg.qr(rng.normal(size=(n_features, 2)))
+    far = np.column_stack([np.cos(angles), np.sin(angles)]) @ plane.T
+    X[-10:] = 14 * np.sqrt(n_features) * far
     model = COR(2, n_outliers=10, random_state=seed).fit(X)
     assert set(np.flatnonzero(model.labels_ == -1)) == set(range(590, 600))
 

@@ -68,6 +68,8 @@ class KMeansSettings:
     max_samples: int | None
     # Whether every other run does without some features, where cells are missing.
     spares_cells: bool = False
+    # The features that some row has, of shape (n_features,); None means all.
+    known_features: np.ndarray | None = None
 
 
 class DistinctRuns(NamedTuple):
@@ -162,11 +164,18 @@ class KMeansRuns:
         )
 
     @property
+    def seen(self) -> np.ndarray:
+        """The features that some run sees, of shape (n_features,), bool."""
+        if self.features is None:
+            return np.ones(self.centers.shape[1], dtype=bool)
+        return np.asarray(self.features.any(axis=0))
+
+    @property
     def see_all(self) -> np.ndarray:
-        """Whether each run sees all features, of shape (n_runs,)."""
+        """Whether each run sees all features that some run sees, of shape (n_runs,)."""
         if self.features is None:
             return np.ones(self.layout.n_runs, dtype=bool)
-        return np.asarray(self.features.all(axis=1))
+        return np.asarray((self.features == self.seen).all(axis=1))
 
     def lack(self, missing: np.ndarray) -> np.ndarray:
         """Return which rows lack a cell that a run sees.
@@ -521,16 +530,20 @@ def _draw_features(
     settings: KMeansSettings, n_features: int, rng: np.random.Generator
 ) -> np.ndarray | None:
     """Return which features each run sees, of shape (n_runs, n_features), or None."""
+    n_runs, known = settings.n_runs, settings.known_features
     if settings.feature_share is None and not settings.spares_cells:
-        return None
-    n_runs = settings.n_runs
+        return None if known is None else np.tile(known, (n_runs, 1))
+    n_known = n_features if known is None else np.count_nonzero(known)
     if settings.feature_share is not None:
-        n_seen = np.full(n_runs, max(round(settings.feature_share * n_features), 1))
+        n_seen = np.full(n_runs, max(round(settings.feature_share * n_known), 1))
     else:
         # Evenly on a log scale, so that rows of which little is known have labels.
-        n_seen = np.exp(rng.uniform(0, np.log(n_features + 1), n_runs)).astype(int)
-        n_seen[::2] = n_features
-    return rng.random((n_runs, n_features)).argsort(axis=1) < n_seen[:, None]
+        n_seen = np.exp(rng.uniform(0, np.log(n_known + 1), n_runs)).astype(int)
+        n_seen[::2] = n_known
+    seen = np.zeros((n_runs, n_features), dtype=bool)
+    drawn = rng.random((n_runs, n_known)).argsort(axis=1) < n_seen[:, None]
+    seen[:, slice(None) if known is None else known] = drawn
+    return seen
 
 
 def _group_runs(layout: Layout, source: RowSource) -> list[np.ndarray]:

@@ -23,7 +23,7 @@ from corral._partitions import (
 from corral._position import draw_unit_rows
 from corral._random import SPARE_ROWS, Streams, draw_rows
 from corral._row_blocks import Block, MemoryBlocks, is_source
-from corral._scan import CompleteRows, Scan
+from corral._scan import CompleteRows, Scan, find_known
 from corral._sklearn_compat import HasMethods, Interval, StrOptions
 from corral._threads import use_threads
 from corral._validation import (
@@ -46,8 +46,10 @@ class Basis(NamedTuple):
         Rows of weight zero are not learned from.
     n_samples : int
         Of all rows.
+    known : ndarray of shape (n_numbers,), bool, or None
+        The features that some row has; None means all.
     has_missing : bool
-        Whether any cell is missing.
+        Whether cells of these are missing.
     labels : list of ndarray
         The labels of each label column.
     """
@@ -55,6 +57,7 @@ class Basis(NamedTuple):
     source: RowSource | None
     weights: Any
     n_samples: int
+    known: np.ndarray | None
     has_missing: bool
     labels: list[np.ndarray]
 
@@ -186,11 +189,16 @@ class PartitionMixin:
         rows = place.rows
         if rows.whole is not None:
             features = rows.whole.features
+            known, has_missing = None, False
+            if features.missing is not None:
+                n_known = np.count_nonzero(~features.missing, axis=0)
+                known, has_missing = find_known(n_known, features.n_samples)
             return Basis(
                 None if features.numbers is None else ArrayRows(features.numbers),
                 _weigh_complete(features, weights),
                 features.n_samples,
-                features.missing is not None,
+                known,
+                has_missing,
                 find_labels(rows.whole.columns),
             )
         if self.max_samples is None:
@@ -199,7 +207,12 @@ class PartitionMixin:
             scan = self._scan_some(place, self.max_samples, streams)
         n_samples = int(rows.sizes.sum())
         return Basis(
-            scan.source, scan.complete, n_samples, scan.has_missing, scan.labels
+            scan.source,
+            scan.complete,
+            n_samples,
+            scan.known,
+            scan.has_missing,
+            scan.labels,
         )
 
     def _scan_all(self, place: Workplace, streams: Streams) -> Scan:
@@ -266,6 +279,7 @@ class PartitionMixin:
             tol=self.kmeans_tol,
             max_samples=self.max_samples,
             spares_cells=basis.has_missing,
+            known_features=basis.known,
         )
 
     @property

@@ -274,9 +274,10 @@ class LabelBlocks:
         assert self._labeller is not None
         assert self._missing is not None
         missing = self._missing[here]
-        if self._ruler is not None:
-            self.distances[here][missing.any(axis=1)] = self._ruler.typical
         runs = self._labeller.runs
+        if self._ruler is not None:
+            lacks = missing[:, runs.seen].any(axis=1)
+            self.distances[here][lacks] = self._ruler.typical
         no_label = (runs.n_labels + 1).astype(self.book.dtype)[:, None]
         return np.where(runs.lack(missing), no_label, labels)
 

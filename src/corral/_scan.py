@@ -140,7 +140,10 @@ class Scan(NamedTuple):
         The rows to learn from; None if there are no numbers.
     complete : CompleteRows or None
         Which of them are complete, if some rows are not and at least half are.
+    known : ndarray of shape (n_numbers,), bool, or None
+        The features that some row has; None means all.
     has_missing : bool
+        Whether cells of these are missing.
     labels : list of ndarray
         The labels of each label column.
     means : ndarray of shape (n_numbers,) or None
@@ -151,6 +154,7 @@ class Scan(NamedTuple):
 
     source: RowSource | None
     complete: CompleteRows | None
+    known: np.ndarray | None
     has_missing: bool
     labels: list[np.ndarray]
     means: np.ndarray | None = None
@@ -227,18 +231,42 @@ def _unpack(arrays: dict[str, np.ndarray]) -> Glance:
 def _conclude_scan(seen: Glance, rows: np.ndarray) -> Scan:
     """Return what was seen in all blocks, with missing cells filled."""
     if seen.sums is None or seen.n_known is None:
-        return Scan(None, None, False, seen.labels)
+        return Scan(None, None, None, False, seen.labels)
     stack = sparse.vstack if sparse.issparse(seen.rows[0]) else np.concatenate
     numbers = stack(seen.rows)
-    has_missing = seen.n_complete < seen.n_rows
     complete, means = None, None
     if sparse.issparse(numbers):
         numbers = tidy_rows(sparse.csr_array(numbers))
-    elif has_missing:
+    elif seen.n_complete < seen.n_rows:
         missing = np.isnan(numbers)
         if 2 * seen.n_complete >= seen.n_rows:
             complete = CompleteRows(~missing.any(axis=1), rows)
         means = take_known_means(seen.sums, seen.n_known).astype(numbers.dtype)
         numbers = np.where(missing, means, numbers)
     source = TakenRows(seen.n_rows, rows, numbers)
-    return Scan(source, complete, has_missing, seen.labels, means, seen.n_complete)
+    known, has_missing = find_known(seen.n_known, seen.n_rows)
+    return Scan(
+        source, complete, known, has_missing, seen.labels, means, seen.n_complete
+    )
+
+
+def find_known(n_known: np.ndarray, n_rows: int) -> tuple[np.ndarray | None, bool]:
+    """Find the features that no row has: they tell nothing of any row.
+
+    Parameters
+    ----------
+    n_known : ndarray of shape (n_numbers,)
+        How many rows have each feature.
+    n_rows : int
+
+    Returns
+    -------
+    known : ndarray of shape (n_numbers,), bool, or None
+        The features that some row has; None means all, also where rows have none.
+    has_missing : bool
+        Whether cells of these are missing.
+    """
+    known = n_known > 0
+    if known.all() or not known.any():
+        return None, bool((n_known < n_rows).any())
+    return known, bool((n_known[known] < n_rows).any())
