@@ -7,12 +7,15 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.cluster import KMeans
 
 from corral import COR
 from corral._partitions import clean_labels
 from corral._validation import read_features
 from corral.rivals import KCC
+from corral.sources import ArraySource
+from tests.test_blocks import assert_same, cut_into
 
 
 @pytest.fixture
@@ -192,7 +195,7 @@ def test_a_huge_row_in_the_fit_leaves_rows_with_missing_cells_in_place(groups, s
     assert agreement(model.nearest_labels_[lacks], y[lacks]) > 0.95
 
 
-def test_a_column_without_any_cell_tells_nothing(groups, seed):
+def test_a_column_without_any_cell_tells_nothing(groups, seed, monkeypatch):
     X, _ = groups
     plain = COR(3, n_outliers=6, random_state=seed).fit(X)
     wide = np.column_stack([X[:, :2], np.full(len(X), np.nan), X[:, 2:]])
@@ -202,8 +205,11 @@ def test_a_column_without_any_cell_tells_nothing(groups, seed):
     np.testing.assert_array_equal(model.labels_, plain.labels_)
     np.testing.assert_array_equal(model.outlier_scores_, plain.outlier_scores_)
     np.testing.assert_array_equal(model.predict(wide), plain.predict(X))
+    cut_into(monkeypatch, 100)
+    assert_same(model, clone(model).fit(ArraySource(wide)))
 
 
+@pytest.mark.filterwarnings("ignore:Too little is known")
 @pytest.mark.parametrize("strategy", ["rps", "rfs"])
 def test_a_column_without_any_cell_is_seen_by_no_run(groups, seed, strategy):
     X, y = groups
