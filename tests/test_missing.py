@@ -205,6 +205,9 @@ def test_a_column_without_any_cell_tells_nothing(groups, seed, monkeypatch):
     np.testing.assert_array_equal(model.labels_, plain.labels_)
     np.testing.assert_array_equal(model.outlier_scores_, plain.outlier_scores_)
     np.testing.assert_array_equal(model.predict(wide), plain.predict(X))
+    # Nor do values that new rows have there.
+    new = np.where(np.isnan(wide), 1e6, wide)
+    np.testing.assert_array_equal(model.score_samples(new), plain.score_samples(X))
     cut_into(monkeypatch, 100)
     assert_same(model, clone(model).fit(ArraySource(wide)))
 

@@ -394,6 +394,7 @@ class COR(
     position. The runs learn from the rows without missing cells if these are at least
     half of all; else the column's mean takes the place of a cell. Rows without
     any label cost the same in all clusters, and a UserWarning says how many there are.
+    A column without any value is seen by no run.
 
     *Same seed, same labels:* for any number of threads, block size and kind of storage.
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -194,23 +194,27 @@ class KMeansRuns:
             )
         return self.features.astype(np.float32) @ missing.T.astype(np.float32) > 0
 
-    def fill(self, numbers: np.ndarray, missing: np.ndarray) -> np.ndarray:
+    def fill(self, numbers: Any, missing: np.ndarray | None) -> Any:
         """Return rows with missing cells at the origin of the space.
 
         The runs that label such a row do not see these cells, but a huge number there
-        would eat up the digits of the others.
+        would eat up the digits of the others. The same holds for features that no run
+        sees, since no row had them in fit.
 
         Parameters
         ----------
-        numbers : ndarray of shape (n_rows, n_features)
-        missing : ndarray of shape (n_rows, n_features), bool
+        numbers : ndarray or CSR of shape (n_rows, n_features)
+        missing : ndarray of shape (n_rows, n_features), bool, or None
 
         Returns
         -------
-        filled : ndarray of shape (n_rows, n_features)
+        filled : ndarray or CSR of shape (n_rows, n_features)
         """
+        gone = ~self.seen if missing is None else missing | ~self.seen
+        if sparse.issparse(numbers) or not gone.any():
+            return numbers
         origin = 0 if self.space.shift is None else self.space.shift
-        return np.where(missing, origin, numbers)
+        return np.where(gone, origin, numbers)
 
     def label_blocks(self, source: RowSource) -> "KMeansLabeller":
         """Make ready to label the rows of a source."""

@@ -185,9 +185,8 @@ class Partitioner:
         """
         labeller = None
         if self.runs is not None:
-            if missing is not None:
-                numbers = self.runs.fill(numbers, missing)
-            labeller = self.runs.label_blocks(ArrayRows(numbers))
+            filled = self.runs.fill(numbers, missing)
+            labeller = self.runs.label_blocks(ArrayRows(filled))
         slots = None
         if columns:
             slots = self.columns.slots(columns, self.book.dtype)
