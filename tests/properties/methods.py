@@ -238,9 +238,10 @@ def solve(name, X, n_clusters=2, n_outliers=1, **given) -> Outcome:
     return tell(fit(CASES[name].make(n_clusters, n_outliers), X, **given))
 
 
-def draw_rows(data, name) -> np.ndarray:
+def draw_rows(data, name, min_columns=1) -> np.ndarray:
     """Draw rows in general position that the estimator of this name takes."""
-    X = data.draw(spread_rows(min_columns=CASES[name].least_columns))
+    n_columns = max(min_columns, CASES[name].least_columns)
+    X = data.draw(spread_rows(min_columns=n_columns))
     return np.abs(X) if name == "tonmf" else X
 
 

@@ -99,8 +99,8 @@ class KMeansPlusOne(JointClusterer):
     -----
     *Cost.* That of one K-means with ``n_clusters + 1`` clusters, and a copy of X.
 
-    *Ties.* Of equally small clusters, the one with the lowest label of K-means is the
-    outlier set. A row as near to a cluster as to the outliers is no outlier.
+    *Ties.* Of equally small clusters, the one with the first row is the outlier set. A
+    row as near to a cluster as to the outliers is no outlier.
 
     *Duplicates.* Where X has fewer distinct rows than clusters, K-means warns and
     leaves clusters without rows; one of these is the smallest, and there are no
@@ -192,8 +192,7 @@ class KMeansPlusOne(JointClusterer):
         # A power of two, so that squares of huge and tiny values are numbers.
         unit = choose_scale(rows.data if sparse.issparse(rows) else rows)
         kmeans = self._fit_kmeans(rows if unit == 1 else rows * unit, sample_weight)
-        sizes = np.bincount(kmeans.labels_, minlength=self.n_clusters + 1)
-        smallest = int(sizes.argmin())
+        smallest = _find_smallest(kmeans.labels_, self.n_clusters + 1)
         found = kmeans.cluster_centers_ / unit
         self.cluster_centers_ = np.delete(found, smallest, axis=0)
         self.outlier_center_ = found[smallest]
@@ -240,3 +239,15 @@ class KMeansPlusOne(JointClusterer):
         self.labels_ = self.nearest_labels_.copy()
         self.labels_[self.outlier_scores_ > 0] = -1
         self.n_outliers_ = int(np.count_nonzero(self.labels_ == -1))
+
+
+def _find_smallest(labels: np.ndarray, n_clusters: int) -> int:
+    """Return the cluster with the fewest rows, of several the one with the first row.
+
+    Not the one with the lowest label: rounding may change the order in which K-means
+    finds the same clusters.
+    """
+    sizes = np.bincount(labels, minlength=n_clusters)
+    firsts = np.full(n_clusters, len(labels))
+    np.minimum.at(firsts, labels, np.arange(len(labels)))
+    return int(np.lexsort((firsts, sizes))[0])
