@@ -6,13 +6,16 @@ from itertools import accumulate, groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from corral._memory import find_free_memory
 from corral.sources._base import Sieve, StreamedSource, choose_names, plain_schema
 from corral.sources._cursor import Cursor
 from corral.sources._errors import UnreadableBlockError
 from corral.sources._files import FileMark, describe_files, mark_file
 from corral.tables._arrow import need_arrow
 from corral.tables._broken import Broken, first_line, say_broken
-from corral.tables._formats import check_footer
+from corral.tables._limits import check_memory
+from corral.tables._parquet import count_unfolded, limit_rows, open_parquet
+from corral.tables._parquet_size import GroupSize, Leaf, PageHeads, find_leaves
 from corral.tables._read import SUFFIXES, check_exists, check_names
 
 # A batch has about so many bytes, and so many rows at most: a row group may be larger
@@ -24,21 +27,25 @@ _BATCH_ROWS = 2**16
 _AHEAD_BYTES = 2**23
 _AHEAD_RANGE = (2**14, 2**20)
 
+_READ_LESS = "Read other columns, or write it with smaller pages and row groups."
+
 
 class _Footer(NamedTuple):
     """What a file says of itself: columns, and the rows of its row groups."""
 
     mark: FileMark
     schema: Any
+    leaves: list[Leaf]
     n_rows: list[int]
 
 
 class _Group(NamedTuple):
-    """A row group: its file, its number in it, and its rows."""
+    """A row group: its file, its number in it, its rows, and what they take."""
 
     mark: FileMark
     number: int
     n_rows: int
+    size: GroupSize = GroupSize()
 
     def __str__(self) -> str:
         return f"Row group {self.number} of {self.mark}"
@@ -112,7 +119,8 @@ class ParquetSource(StreamedSource):
         sieve.check_left(full, self._title)
         self._schema = _choose_schema(full[0], columns)
         full = sieve.keep(partial(_check_schema, first=full[0], columns=columns), full)
-        groups = [group for footer in full for group in _groups_of(footer)]
+        measured = sieve.keep(partial(self._measure, sieve=sieve), full)
+        groups = [group for of_file in measured for group in of_file]
         if on_error == "skip":
             groups = sieve.keep(self._try_group, groups)
         sieve.check_left(groups, self._title)
@@ -148,6 +156,16 @@ class ParquetSource(StreamedSource):
                 for group in of_file:
                     yield from self._batches(file, group)
 
+    def _measure(self, footer: _Footer, sieve: Sieve) -> list[_Group]:
+        """Return the row groups of a file that have rows and fit into memory."""
+        try:
+            with need_arrow().OSFile(footer.mark.path) as file:
+                heads = PageHeads(file, footer.leaves, self._schema.names)
+                measure = partial(_measure_group, heads=heads)
+                return sieve.keep(measure, _groups_of(footer))
+        except Broken as error:
+            raise UnreadableBlockError(f"{footer.mark} {error}") from error
+
     def _try_group(self, group: _Group) -> _Group:
         """Return the row group, after all of it was decoded."""
         with _open(group.mark, len(self._schema)) as file:
@@ -159,11 +177,12 @@ class ParquetSource(StreamedSource):
         """Yield the rows of a row group as tables."""
         pa = need_arrow()
         names = self._schema.names
-        size = file.metadata.row_group(group.number).total_byte_size // group.n_rows
-        size = min(max(_BATCH_BYTES // max(size, 1), 1), _BATCH_ROWS)
+        width = max(group.size.rows // group.n_rows, 1)
+        most = min(max(_BATCH_BYTES // width, 1), _BATCH_ROWS)
+        most = limit_rows(group.size.texts, most)
         n_rows = 0
         try:
-            for batch in file.iter_batches(size, [group.number], names):
+            for batch in file.iter_batches(most, [group.number], names):
                 n_rows += batch.num_rows
                 yield self._make_table(batch)
                 # The pool keeps what it got back, and would have it beside the next.
@@ -214,11 +233,10 @@ def _read_footer(path: Path) -> _Footer:
     if not mark.size:
         raise UnreadableBlockError(f"{mark} is empty.")
     try:
-        with need_arrow("pyarrow.parquet").ParquetFile(mark.path) as file:
+        with open_parquet(mark.path) as file:
             meta = file.metadata
-            check_footer(meta)
             n_rows = [meta.row_group(j).num_rows for j in range(meta.num_row_groups)]
-            return _Footer(mark, file.schema_arrow, n_rows)
+            return _Footer(mark, file.schema_arrow, find_leaves(file), n_rows)
     except Broken as error:
         raise UnreadableBlockError(f"{mark} {error}") from error
     except (pa.ArrowException, OSError, ValueError) as error:
@@ -231,6 +249,18 @@ def _groups_of(footer: _Footer) -> list[_Group]:
         for number, n_rows in enumerate(footer.n_rows)
         if n_rows
     ]
+
+
+def _measure_group(group: _Group, heads: PageHeads) -> _Group:
+    """Return a row group with what it takes, if that fits into memory."""
+    try:
+        size = heads.measure(group.number)
+        if size.unfolded > find_free_memory():
+            size = count_unfolded(group.mark.path, size, group.number, heads.leaves)
+        check_memory(size.pages + size.all_lists, _READ_LESS)
+    except Broken as error:
+        raise UnreadableBlockError(f"{group} {error}") from error
+    return group._replace(size=size)
 
 
 def _choose_schema(footer: _Footer, columns: str | Sequence[str] | None) -> Any:
@@ -272,12 +302,8 @@ def _check_schema(
 
 
 def _open(mark: FileMark, n_columns: int) -> Any:
-    """Return an open file that reads ahead little, and checks what has checksums."""
+    """Return an open file that reads ahead little."""
     mark.check()
     low, high = _AHEAD_RANGE
-    return need_arrow("pyarrow.parquet").ParquetFile(
-        mark.path,
-        pre_buffer=False,
-        buffer_size=min(max(_AHEAD_BYTES // n_columns, low), high),
-        page_checksum_verification=True,
-    )
+    buffer_size = min(max(_AHEAD_BYTES // n_columns, low), high)
+    return open_parquet(mark.path, pre_buffer=False, buffer_size=buffer_size)

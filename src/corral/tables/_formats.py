@@ -13,8 +13,9 @@ from corral.tables._arff import read_arff
 from corral.tables._arrays import name_features, read_mtx, read_npy, read_npz
 from corral.tables._arrow import need_arrow
 from corral.tables._arrow_size import count_file, count_stream
-from corral.tables._broken import MEND, NOT_UTF8, Broken, first_line, say_broken
+from corral.tables._broken import NOT_UTF8, Broken, first_line, say_broken
 from corral.tables._limits import check_columns, check_memory, list_names
+from corral.tables._parquet import read_parquet
 
 # What a cell may hold to say that it is missing, beside pyarrow's own list (an empty
 # cell, NA, NaN, null and their kin): UCI's files and ARFF write a question mark.
@@ -33,9 +34,6 @@ _LONGEST_HEAD = 2**26
 # of 80 MB with short and long cells.
 _BYTES_PER_BYTE = 2
 _BYTES_PER_CELL = 12
-
-# Rows of texts that are decoded to see how long they are.
-_TRIED_ROWS = 2**10
 
 # Bytes that are looked at at once.
 _COUNTED_BYTES = 2**24
@@ -336,91 +334,6 @@ def check_utf8(schema: Any) -> None:
 # Arrow --------------------------------------------------------------------------------
 
 
-def _read_parquet(content: Any) -> Any:
-    pa, parquet = need_arrow(), need_arrow("pyarrow.parquet")
-    try:
-        with parquet.ParquetFile(
-            pa.BufferReader(content), page_checksum_verification=True
-        ) as file:
-            check_footer(file.metadata)
-            width = sum(_measure_cell(kind) for kind in file.schema_arrow.types)
-            check_memory(int(width * file.metadata.num_rows))
-            check_memory(_measure_group(file.metadata))
-            _check_texts(file)
-            table = file.read()
-            n_told = file.metadata.num_rows
-        if table.num_rows != n_told:
-            raise Broken(
-                f"is broken: it holds {table.num_rows:,} rows, but its footer tells of "
-                f"{n_told:,}. {MEND}"
-            )
-        # Broken pages without a checksum may decode to what is no text.
-        table.validate(full=True)
-        return table
-    except (pa.ArrowException, OSError) as error:
-        raise say_broken(error) from error
-
-
-def check_footer(meta: Any) -> None:
-    """Refuse a Parquet file that has too many columns or counts its rows wrongly.
-
-    Parameters
-    ----------
-    meta : pyarrow.parquet.FileMetaData
-    """
-    check_columns(meta.num_columns)
-    groups = [meta.row_group(number) for number in range(meta.num_row_groups)]
-    n_rows = [group.num_rows for group in groups]
-    if min(n_rows, default=0) < 0 or sum(n_rows) != meta.num_rows:
-        raise Broken(
-            f"is broken: its footer tells of {meta.num_rows:,} rows, its row groups "
-            f"of {sum(n_rows):,}. {MEND}"
-        )
-
-
-def _measure_group(meta: Any) -> int:
-    """Return what the pages of the largest row group unpack to, as the footer says.
-
-    What they unpack to may be in the values of a single row, which the number of rows
-    does not tell. Single columns are not asked: of a damaged footer, pyarrow ends the
-    process instead of raising an error.
-    """
-    groups = [meta.row_group(number) for number in range(meta.num_row_groups)]
-    return max((group.total_byte_size for group in groups), default=0)
-
-
-def _measure_cell(kind: Any) -> float:
-    """Return the bytes that a cell of a type takes at least."""
-    if need_arrow().types.is_null(kind):
-        return 0.0
-    # Texts and lists have at least a place where they begin.
-    return kind.bit_width / 8 if _has_width(kind) else 4.0
-
-
-def _has_width(kind: Any) -> bool:
-    """Return whether all cells of a type take as many bytes."""
-    types = need_arrow().types
-    return types.is_primitive(kind) or types.is_decimal(kind)
-
-
-def _check_texts(file: Any) -> None:
-    """Refuse texts and lists that do not fit into memory.
-
-    A long text that is there once may stand in all rows, which the footer does not
-    tell. They are decoded a few rows at a time, and not kept.
-    """
-    schema = file.schema_arrow
-    columns = zip(schema.names, schema.types, strict=True)
-    loose = [name for name, kind in columns if not _has_width(kind)]
-    if not loose:
-        return
-    free, n_bytes = find_free_memory(), 0
-    for batch in file.iter_batches(_TRIED_ROWS, columns=loose):
-        n_bytes += batch.nbytes
-        if n_bytes > free:
-            check_memory(n_bytes)
-
-
 def _read_arrow(content: Any) -> Any:
     pa, ipc = need_arrow(), need_arrow("pyarrow.ipc")
     is_file = bytes(content[:6]) == b"ARROW1"
@@ -440,7 +353,7 @@ def _read_arrow(content: Any) -> Any:
 READERS: dict[str, Callable[[Any], Any]] = {
     "csv": read_csv,
     "tsv": lambda content: read_csv(content, "\t"),
-    "parquet": _read_parquet,
+    "parquet": read_parquet,
     "arrow": _read_arrow,
     "npy": read_npy,
     "npz": read_npz,

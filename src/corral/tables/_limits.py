@@ -28,14 +28,21 @@ _ALWAYS_FREE = 2**24
 # Errors list so many names.
 _MOST_LISTED = 10
 
+_READ_LESS = (
+    "Read a part of its rows or columns, or save it as Parquet and read it block by "
+    "block with corral.sources.open_source."
+)
 
-def check_memory(n_bytes: int) -> None:
+
+def check_memory(n_bytes: int, advice: str = _READ_LESS) -> None:
     """Refuse what takes more memory than is free.
 
     Parameters
     ----------
     n_bytes : int
         That will be taken.
+    advice : str
+        What to do about it.
     """
     if n_bytes <= _ALWAYS_FREE:
         return
@@ -43,9 +50,7 @@ def check_memory(n_bytes: int) -> None:
     if n_bytes > free:
         raise Broken(
             f"would take about {format_bytes(n_bytes)} of memory, and only "
-            f"{format_bytes(free)} are free. Read a part of its rows or columns, or "
-            "save it as Parquet and read it block by block with "
-            "corral.sources.open_source."
+            f"{format_bytes(free)} are free. {advice}"
         )
 
 

@@ -1,0 +1,299 @@
+"""What the pages of a Parquet file unpack to, told before they are unpacked.
+
+Each page begins with a head that says what it unpacks to and how many values it holds,
+for which pyarrow takes memory without a look at what is free, and never more than that.
+It does not show these heads. What the footer says of pages need not be true, and single
+columns of a damaged footer end the process if pyarrow is asked for them.
+"""
+
+import struct
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from itertools import compress
+from operator import mul
+from typing import Any, NamedTuple
+
+from corral.tables._arrow import need_arrow
+from corral.tables._broken import MEND, Broken
+from corral.tables._thrift import I32, I64, CompactReader
+
+# The last bytes of a file: how long its footer is, and the name of the format.
+_END = struct.Struct("<I4s")
+
+# Fields by their numbers in Parquet's format. Of a column in a row group: how many
+# values and packed bytes it has, and where its data pages and its dictionary begin.
+_CHUNK = {5: I64, 7: I64, 9: I64, 11: I64}
+_FOOTER = {4: [{1: [{3: _CHUNK}]}]}
+
+# Of a page: what it is, its unpacked and packed bytes, and the head of each sort of
+# pages: the number of values, and of data also how they are written.
+_DATA, _DICTIONARY, _NEW_DATA, _UNKNOWN = 0, 2, 3, -1
+_PAGE = {1: I32, 2: I32, 3: I32, 5: {1: I32, 2: I32}, 7: {1: I32}, 8: {1: I32, 4: I32}}
+
+# Texts that are written as places in a dictionary, in either version, and as what they
+# share with the one before and the rest.
+_OLD_PLACES, _PLACES, _DELTA_TEXTS = 2, 8, 7
+
+# A head has few bytes, but for the least and the greatest text, and as many as this at
+# most, as pyarrow has it.
+_HEAD_BYTES = 2**8
+_MOST_HEAD_BYTES = 2**24
+
+# Some old writers did not count the head of the dictionary; pyarrow reads on so far.
+_UNCOUNTED_BYTES = 100
+
+_WIDTHS = {"BOOLEAN": 1, "INT32": 4, "FLOAT": 4, "INT64": 8, "DOUBLE": 8, "INT96": 12}
+
+# What a text takes beside its letters while it is in a dictionary, and once it is read.
+_ENTRY_BYTES = 16
+_PLACE_BYTES = 4
+
+# Lists grow while they are read, and are then copied to their length.
+_COPIES = 2
+
+# What a value of a list takes beside its copies, to say in which list it is and
+# whether it is missing. Measured for numbers, texts, records and lists in lists: from 4
+# to 7.
+_LEVEL_BYTES = 7
+
+
+class Leaf(NamedTuple):
+    """A column of Parquet; a column of lists or records may have several.
+
+    Attributes
+    ----------
+    path : str
+        The names that lead to it.
+    width : int
+        Bytes of a value; of a text, those of its place.
+    is_list : bool
+        Whether a row may have many values.
+    is_text : bool
+    is_coded : bool
+        Whether it is read as places in a dictionary.
+    """
+
+    path: str
+    width: int
+    is_list: bool
+    is_text: bool
+    is_coded: bool
+
+    def is_of(self, names: Iterable[str]) -> bool:
+        """Return whether it belongs to one of these columns of the table."""
+        return any(f"{self.path}.".startswith(f"{name}.") for name in names)
+
+
+class GroupSize(NamedTuple):
+    """What a row group takes while it is read, in bytes.
+
+    Attributes
+    ----------
+    pages : int
+        The largest page of each column; these are unpacked at the same time.
+    lists : int
+        All values of lists and all dictionaries, and what is needed beside them, but
+        for ``unfolded``.
+    unfolded : int
+        Texts that are written once and may be in lists any number of times: what they
+        take at most.
+    texts : int
+        The texts of a row that are written once and may stand in all rows.
+    rows : int
+        All pages, unpacked, or the values in them where these take more.
+    """
+
+    pages: int = 0
+    lists: int = 0
+    unfolded: int = 0
+    texts: int = 0
+    rows: int = 0
+
+    @property
+    def all_lists(self) -> int:
+        """What lists take with all their texts."""
+        return self.lists + _COPIES * self.unfolded
+
+
+class _Page(NamedTuple):
+    """What the head of a page says.
+
+    Attributes
+    ----------
+    n_packed, n_bytes : int
+        Bytes of the page in the file, and unpacked.
+    n_values : int
+        Of data; a dictionary has none.
+    n_entries : int
+        Of a dictionary.
+    coding : int
+        How data are written.
+    """
+
+    n_packed: int
+    n_bytes: int
+    n_values: int
+    n_entries: int
+    coding: int
+
+
+def find_leaves(file: Any) -> list[Leaf]:
+    """Return the columns of a Parquet file.
+
+    Parameters
+    ----------
+    file : pyarrow.parquet.ParquetFile
+
+    Returns
+    -------
+    leaves : list of Leaf
+    """
+    types, table = need_arrow().types, file.schema_arrow
+    columns = zip(table.names, table.types, strict=True)
+    coded = {name for name, kind in columns if types.is_dictionary(kind)}
+    schema = file.schema
+    return [_describe(schema.column(number), coded) for number in range(len(schema))]
+
+
+def _describe(column: Any, coded: set[str]) -> Leaf:
+    path, kind = column.path, column.physical_type
+    is_list, is_text = column.max_repetition_level > 0, kind == "BYTE_ARRAY"
+    width = _PLACE_BYTES if is_text else _WIDTHS.get(kind, max(column.length, 0))
+    return Leaf(path, width, is_list, is_text, path in coded)
+
+
+class PageHeads:
+    """The heads of the pages of a Parquet file.
+
+    Parameters
+    ----------
+    file : pyarrow.NativeFile
+        That pyarrow has opened as Parquet.
+    leaves : list of Leaf
+        All its columns.
+    names : iterable of str, default=None
+        The columns of the table that are read; None is all.
+
+    Attributes
+    ----------
+    leaves : list of Leaf
+        Those that are read.
+    """
+
+    def __init__(
+        self, file: Any, leaves: list[Leaf], names: Iterable[str] | None = None
+    ) -> None:
+        self._file = file
+        self._is_read = [names is None or leaf.is_of(names) for leaf in leaves]
+        self.leaves = list(compress(leaves, self._is_read))
+        with _telling_why():
+            self._groups = [group.get(1, []) for group in _read_footer(file).get(4, [])]
+
+    def __len__(self) -> int:
+        """Return the number of row groups."""
+        return len(self._groups)
+
+    def measure(self, number: int) -> GroupSize:
+        """Return what a row group takes while it is read."""
+        with _telling_why():
+            chunks = self._groups[number]
+            if len(chunks) != len(self._is_read):
+                raise ValueError("a row group has other columns than the table")
+            pages = [
+                list(_read_pages(self._file, chunk.get(3, {})))
+                for chunk in compress(chunks, self._is_read)
+            ]
+            return _add_up(map(_measure, pages, self.leaves))
+
+
+@contextmanager
+def _telling_why() -> Iterator[None]:
+    try:
+        yield
+    except (EOFError, ValueError) as error:
+        raise Broken(f"is broken: {error}. {MEND}") from error
+
+
+def _add_up(sizes: Iterable[GroupSize]) -> GroupSize:
+    return GroupSize(*map(sum, zip(GroupSize(), *sizes, strict=True)))
+
+
+def _measure(pages: list[_Page], leaf: Leaf) -> GroupSize:
+    """Return what a column of a row group takes."""
+    n_bytes = sum(page.n_bytes for page in pages)
+    n_values = sum(page.n_values for page in pages)
+    largest = max((page.n_bytes for page in pages), default=0)
+    entry = _ENTRY_BYTES if leaf.is_text else leaf.width
+    size = GroupSize(
+        pages=largest + entry * sum(page.n_entries for page in pages),
+        rows=max(n_bytes, n_values * leaf.width),
+    )
+    longest = _find_longest(pages) if leaf.is_text and not leaf.is_coded else []
+    if not (leaf.is_list or leaf.is_coded):
+        return size._replace(texts=max(longest, default=0))
+    lists = n_values * (_COPIES * leaf.width + _LEVEL_BYTES)
+    if leaf.is_text:
+        lists += _COPIES * n_bytes
+    counts = [page.n_values for page in pages]
+    unfolded = sum(map(mul, counts, longest))
+    return size._replace(lists=lists, unfolded=unfolded)
+
+
+def _find_longest(pages: list[_Page]) -> list[int]:
+    """Return how long the texts of each page may be that are not all written there."""
+    dictionary = sum(page.n_bytes for page in pages if page.n_entries)
+    longest = {_OLD_PLACES: dictionary, _PLACES: dictionary}
+    return [
+        page.n_bytes if page.coding == _DELTA_TEXTS else longest.get(page.coding, 0)
+        for page in pages
+    ]
+
+
+def _read_footer(file: Any) -> dict[int, Any]:
+    end = file.size() - _END.size
+    n_bytes, _ = _END.unpack(file.read_at(_END.size, end))
+    return CompactReader(file.read_at(n_bytes, end - n_bytes)).record(_FOOTER)
+
+
+def _read_pages(file: Any, chunk: dict[int, int]) -> Iterator[_Page]:
+    """Yield the pages of a column of a row group, as pyarrow goes through them."""
+    n_values, n_bytes, place, dictionary = (chunk.get(j, 0) for j in _CHUNK)
+    if 0 < dictionary < place:
+        place = dictionary
+    end = place + n_bytes
+    if not 0 <= place <= end <= file.size():
+        raise ValueError("a column lies outside of the file")
+    while n_values > 0 and place < end:
+        page, place = _read_page(file, place, end + _UNCOUNTED_BYTES)
+        place += page.n_packed
+        n_values -= page.n_values
+        yield page
+
+
+def _read_page(file: Any, place: int, end: int) -> tuple[_Page, int]:
+    """Return what the head of a page says, and where the head ends."""
+    n_bytes = _HEAD_BYTES
+    while True:
+        reader = CompactReader(file.read_at(min(n_bytes, end - place), place))
+        try:
+            page = _make_page(reader.record(_PAGE))
+        except EOFError:
+            if n_bytes >= min(end - place, _MOST_HEAD_BYTES):
+                raise
+            n_bytes *= 16
+        else:
+            return page, place + reader.place
+
+
+def _make_page(head: dict[int, Any]) -> _Page:
+    sort = head.get(1, _UNKNOWN)
+    data = head.get({_DATA: 5, _NEW_DATA: 8}.get(sort, _UNKNOWN), {})
+    entries = head.get(7, {}) if sort == _DICTIONARY else {}
+    # Pages that are not packed take what they have, whatever they say.
+    n_packed = head.get(3, 0)
+    n_bytes = max(head.get(2, 0), n_packed)
+    n_values, n_entries = data.get(1, 0), entries.get(1, 0)
+    if min(n_packed, n_values, n_entries) < 0:
+        raise ValueError("a page has less than nothing")
+    coding = data.get(2 if sort == _DATA else 4, _UNKNOWN)
+    return _Page(n_packed, n_bytes, n_values, n_entries, coding)

@@ -1,0 +1,380 @@
+"""What Parquet unpacks to is told from the heads of its pages, whatever it says."""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+from corral.sources import open_source
+from corral.tables import read_table
+from corral.tables._broken import Broken
+from corral.tables._parquet import open_parquet
+from corral.tables._parquet_size import GroupSize, Leaf, PageHeads, find_leaves
+from corral.tables._thrift import I32, I64, CompactReader
+from tests.fuzz.mutate_inputs import to_parquet
+
+FREE = 28 * 2**20
+
+# Ways to write the same table.
+FORMS = {
+    "usual": {},
+    "new pages": {"data_page_version": "2.0"},
+    "packed": {"compression": "zstd"},
+    "not packed": {"compression": "none"},
+    "no dictionary": {"use_dictionary": False},
+    "small pages": {"data_page_size": 64, "write_batch_size": 10},
+    "several groups": {"row_group_size": 300},
+    "checksums": {"write_page_checksum": True},
+    "long statistics": {"write_statistics": True, "write_page_index": True},
+}
+
+
+@pytest.fixture
+def little_memory(monkeypatch):
+    """Let 28 MiB be free."""
+    for module in ("tables._limits", "tables._parquet", "sources._parquet"):
+        monkeypatch.setattr(f"corral.{module}.find_free_memory", lambda: FREE)
+
+
+@pytest.fixture
+def put(tmp_path):
+    def write(content):
+        path = tmp_path / "t.parquet"
+        path.write_bytes(content)
+        return path
+
+    return write
+
+
+def measure(content, names=None):
+    """Return what the row groups of a file take."""
+    with open_parquet(pa.BufferReader(content)) as file:
+        heads = PageHeads(pa.BufferReader(content), find_leaves(file), names)
+    return [heads.measure(number) for number in range(len(heads))]
+
+
+def in_one_row(values):
+    return pa.table({"a": pa.ListArray.from_arrays([0, len(values)], values)})
+
+
+def to_varint(value, n_bytes=1):
+    """Return a number as Thrift writes it, in so many bytes at least."""
+    content = bytearray()
+    while value > 127 or len(content) < n_bytes - 1:
+        content.append(value & 127 | 128)
+        value >>= 7
+    return bytes([*content, value])
+
+
+def lie(content, told, said):
+    """Return a Parquet file whose footer tells of another number."""
+    start = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
+    number = to_varint(2 * told)
+    assert number in content[start:]
+    other = to_varint(2 * said, len(number))
+    return content[:start] + content[start:].replace(number, other)
+
+
+def hide_a_page():
+    """Return a file of one row, to believe its footer, with a page of 32 MiB."""
+    n_rows, kind = 2**12, pa.binary(2**13)
+    content = to_parquet(
+        pa.table({"a": pa.array([bytes(2**13)] * n_rows, kind)}),
+        use_dictionary=False,
+        data_page_size=2**30,
+        write_batch_size=n_rows,
+        compression="zstd",
+    )
+    with pa.parquet.ParquetFile(pa.BufferReader(content)) as file:
+        n_bytes = file.metadata.row_group(0).total_byte_size
+    return lie(lie(content, n_rows, 1), n_bytes, 2**13)
+
+
+def text_in_all_rows(**options):
+    """Return a file of 100 rows with the same text of 2**20 letters."""
+    table = pa.table({"a": ["x" * 2**20] * 100, "b": np.arange(100.0)})
+    return to_parquet(table, compression="zstd", **options)
+
+
+# The heads of pages -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("options", FORMS.values(), ids=FORMS)
+def test_heads_say_what_the_footer_of_an_honest_file_says(options):
+    rng = np.random.default_rng(0)
+    texts = rng.integers(0, 50, 1000).astype(str)
+    table = pa.table({"a": rng.normal(size=1000), "b": texts, "c": [[1, 2]] * 1000})
+    content = to_parquet(table, **options)
+    with pa.parquet.ParquetFile(pa.BufferReader(content)) as file:
+        meta = file.metadata
+    sizes = measure(content)
+    assert len(sizes) == meta.num_row_groups
+    for number, size in enumerate(sizes):
+        group = meta.row_group(number)
+        values = sum(
+            group.column(j).num_values * width for j, width in enumerate([8, 4, 8])
+        )
+        unpacked = sum(group.column(j).total_uncompressed_size for j in range(3))
+        # The footer counts heads, too.
+        assert 0 < size.pages <= unpacked + values
+        assert values <= size.rows <= unpacked + values
+        assert size.lists == group.column(2).num_values * (2 * 8 + 7)
+
+
+def test_columns_that_are_not_read_do_not_count():
+    table = pa.table({"a": np.arange(100.0), "a.b": np.arange(100), "c": [[1]] * 100})
+    content = to_parquet(table, use_dictionary=False)
+    (whole,), (numbers,), (lists,) = (
+        measure(content, names) for names in (None, ["a.b"], ["c"])
+    )
+    assert 800 < numbers.rows < 850
+    assert (numbers.lists, lists.lists) == (0, whole.lists)
+    assert 1600 < whole.rows - lists.rows < 1700
+
+
+def test_a_head_may_be_long(put):
+    # The least and the greatest text of a page stand in its head.
+    table = pa.table({"a": ["x" * 9000, "y" * 9000]})
+    content = to_parquet(table, use_dictionary=False, compression="zstd")
+    (size,) = measure(content)
+    assert size.pages > 18_000
+    assert read_table(put(content)).equals(table)
+
+
+# What is refused ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("read", [read_table, open_source])
+def test_a_page_that_the_footer_does_not_tell_of_is_refused(put, little_memory, read):
+    content = hide_a_page()
+    assert len(content) < 4000
+    with pytest.raises(ValueError, match=r"would take about 3\d\.\d MB of memory"):
+        read(put(content))
+
+
+@pytest.mark.parametrize("read", [read_table, open_source])
+@pytest.mark.parametrize("dtype", [bool, np.float64])
+def test_a_row_of_very_many_equal_values_is_refused(put, little_memory, read, dtype):
+    content = to_parquet(in_one_row(np.zeros(2**22, dtype)), compression="zstd")
+    assert len(content) < 1000
+    with pytest.raises(ValueError, match="of memory, and only"):
+        read(put(content))
+
+
+TEXTS = {
+    "dictionary": {"compression": "zstd"},
+    "shared beginnings": {
+        "use_dictionary": False,
+        "column_encoding": {"a.list.element": "DELTA_BYTE_ARRAY"},
+    },
+}
+
+
+@pytest.mark.parametrize("read", [read_table, open_source])
+@pytest.mark.parametrize("options", TEXTS.values(), ids=TEXTS)
+def test_a_row_of_many_long_texts_is_refused(put, little_memory, read, options):
+    content = to_parquet(in_one_row(["x" * 2**16] * 2**9), **options)
+    assert len(content) < 2**19
+    with pytest.raises(ValueError, match="of memory, and only"):
+        read(put(content))
+
+
+def test_texts_in_lists_are_counted_before_they_are_refused(put, little_memory):
+    # That of 2**17 letters could be there 2**11 times, but is there once.
+    texts = ["x" * 2**17, *"abcd" * 2**9]
+    lists = pa.ListArray.from_arrays([0, 9, len(texts)], texts)
+    rows = [{"name": "a", "tags": {"all": ["x" * 2**17, "a"]}}] * 2
+    pairs = pa.array([[("x" * 2**17, "a")]] * 2, pa.map_(pa.string(), pa.string()))
+    table = pa.table({"a": lists, "b": rows, "c": pairs, "d": [[None], None]})
+    content = to_parquet(table, dictionary_pagesize_limit=2**20)
+    (size,) = measure(content)
+    assert size.unfolded > FREE
+    path = put(content)
+    assert read_table(path).equals(table)
+    assert open_source(path).read(0, 2).equals(table)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"use_dictionary": False, "column_encoding": {"a": "DELTA_BYTE_ARRAY"}}],
+    ids=["dictionary", "shared beginnings"],
+)
+def test_long_texts_are_decoded_a_few_rows_at_a_time(
+    put, little_memory, monkeypatch, options
+):
+    asked = []
+    usual = pa.parquet.ParquetFile.iter_batches
+
+    def iter_batches(self, batch_size, *args, **more):
+        asked.append(batch_size)
+        return usual(self, batch_size, *args, **more)
+
+    monkeypatch.setattr(pa.parquet.ParquetFile, "iter_batches", iter_batches)
+    if options:
+        options["column_encoding"]["b"] = "PLAIN"
+    path = put(text_in_all_rows(**options))
+    with pytest.raises(ValueError, match="of memory, and only"):
+        read_table(path)
+    # A quarter of the free memory.
+    assert asked == [6]
+    source = open_source(path)
+    assert source.read(90, 100)["b"].to_pylist() == list(range(90, 100))
+    assert asked == [6, 6]
+
+
+def test_the_other_columns_of_a_file_that_is_refused_can_be_read(put, little_memory):
+    table = in_one_row(np.zeros(2**22)).append_column("b", pa.array([1.0]))
+    path = put(to_parquet(table, compression="zstd"))
+    with pytest.raises(
+        ValueError, match="Read other columns, or write it with smaller"
+    ):
+        open_source(path)
+    assert open_source(path, columns="b").read(0, 1).to_pydict() == {"b": [1.0]}
+
+
+def test_row_groups_that_do_not_fit_are_left_out_if_asked(put, little_memory):
+    lists = pa.ListArray.from_arrays([0, 1, 2**22], np.zeros(2**22))
+    path = put(to_parquet(pa.table({"a": lists}), row_group_size=1))
+    source = open_source(path, on_error="skip")
+    assert source.shape == (1, 1)
+    (sentence,) = source.skipped
+    assert "Row group 1 of" in sentence
+    assert sentence.endswith("Its row is left out.")
+
+
+def test_lists_of_texts_that_cannot_be_counted_are_read_where_they_fit(put):
+    table = in_one_row(["ab", "abc", "abcd"] * 100)
+    content = to_parquet(table, **TEXTS["shared beginnings"])
+    assert read_table(put(content)).equals(table)
+
+
+@pytest.mark.parametrize("read", [read_table, open_source])
+def test_damaged_heads_are_refused(put, read):
+    content = to_parquet(pa.table({"a": np.arange(100.0)}), use_dictionary=False)
+    # The first page begins behind the name of the format.
+    for damage in (b"\x1f", b"\x00\x00", b"\xff" * 12, b"\x15\x00\x15\x00\x15\x01\x00"):
+        with pytest.raises(ValueError, match="is broken"):
+            read(put(content[:4] + damage + content[4 + len(damage) :]))
+
+
+def to_heads(n_values, n_bytes, place, n_columns=1, pages=bytes(64)):
+    """Return the heads of a file of one column, with a footer that says this of it."""
+    numbers = [0x56, n_values], [0x26, n_bytes], [0x26, place]
+    chunk = b"".join(
+        bytes([head]) + to_varint((value << 1) ^ (value >> 63))
+        for head, value in numbers
+    )
+    # A list of one row group, and in it a list of one column.
+    footer = bytes([0x49, 0x1C, 0x19, 0x1C, 0x3C]) + chunk + bytes(4)
+    content = pages + footer + len(footer).to_bytes(4, "little") + b"PAR1"
+    leaf = Leaf("a", 8, is_list=False, is_text=False, is_coded=False)
+    return PageHeads(pa.BufferReader(content), [leaf] * n_columns)
+
+
+@pytest.mark.parametrize(
+    ("n_bytes", "place"), [(9, -1), (9, 2**62), (2**62, 4), (-9, 4), (2**63 - 1, 4)]
+)
+def test_columns_outside_of_the_file_are_refused(n_bytes, place):
+    heads = to_heads(5, n_bytes, place)
+    with pytest.raises(Broken, match="lies outside of the file"):
+        heads.measure(0)
+
+
+def test_a_row_group_with_other_columns_than_the_table_is_refused():
+    heads = to_heads(5, 9, 4, n_columns=2)
+    with pytest.raises(Broken, match="has other columns than the table"):
+        heads.measure(0)
+
+
+def test_pages_of_less_than_nothing_are_refused():
+    # Of data, with 3 bytes that unpack to 3, and -1 values.
+    heads = to_heads(
+        5, 20, 0, pages=bytes([0x15, 0, 0x15, 6, 0x15, 6, 0x2C, 0x15, 1, 0, 0])
+    )
+    with pytest.raises(Broken, match="less than nothing"):
+        heads.measure(0)
+
+
+def test_pages_of_unknown_sorts_are_passed_over():
+    unknown = bytes([0x15, 18, 0x15, 6, 0x15, 6, 0, *b"abc"])
+    data = bytes([0x15, 0, 0x15, 80, 0x15, 6, 0x2C, 0x15, 10, 0, 0, *b"abc"])
+    heads = to_heads(5, 30, 0, pages=unknown + data + bytes(9))
+    assert heads.measure(0) == GroupSize(pages=40, rows=43)
+
+
+def test_a_column_may_end_before_its_values_do():
+    assert to_heads(5, 0, 4).measure(0) == GroupSize()
+
+
+# Thrift -------------------------------------------------------------------------------
+
+# The field 1 of a number, and the end of the record.
+ONE = bytes([0x15, 2, 0])
+
+OTHERS = {
+    "yes": [0x11],
+    "no": [0x12],
+    "byte": [0x13, 7],
+    "short": [0x14, 0xFF, 1],
+    "double": [0x17, *range(8)],
+    "text": [0x18, 3, *b"abc"],
+    "list of numbers": [0x19, 0x35, 1, 2, 0xFF, 1],
+    "long list": [0x19, 0xF3, 16, *range(16)],
+    "list of yes": [0x19, 0x21, 1, 2],
+    "set": [0x1A, 0x18, 1, 7],
+    "map": [0x1B, 2, 0x38, 1, 1, 7, 2, 0],
+    "map of nothing": [0x1B, 0],
+    "record": [0x1C, 0x15, 9, 0],
+    "list of records": [0x19, 0x2C, 0x15, 9, 0, 0],
+}
+
+
+@pytest.mark.parametrize("other", OTHERS.values(), ids=OTHERS)
+def test_fields_that_are_not_wanted_are_passed_over(other):
+    # The field 1 is not wanted as what it is; the field 2 is.
+    reader = CompactReader(bytes([*other, 0x15, 0x81, 1, 0, 99]))
+    assert reader.record({1: I64, 2: I32}) == {2: -65}
+    assert reader.place == len(other) + 4
+
+
+def test_records_and_lists_of_records():
+    content = bytes([0x1C, 0x16, 6, 0, 0x19, 0x2C, 0x16, 2, 0, 0x16, 4, 0, 0])
+    found = CompactReader(content).record({1: {1: I64}, 2: [{1: I64}]})
+    assert found == {1: {1: 3}, 2: [{1: 1}, {1: 2}]}
+
+
+@pytest.mark.parametrize("value", [0, 1, -1, 63, -64, 64, 2**31 - 1, -(2**31)])
+def test_numbers(value):
+    content = to_varint((value << 1) ^ (value >> 63))
+    for kind in (I32, I64):
+        head = bytes([0x10 | kind])
+        assert CompactReader(head + content + b"\0").record({1: kind}) == {1: value}
+
+
+def test_of_fields_that_are_there_twice_the_last_counts():
+    # Numbers of fields go up; a step of 0 is followed by the number itself.
+    assert CompactReader(bytes([0x15, 2, 0x05, 2, 4, 0])).record({1: I32}) == {1: 2}
+
+
+def test_numbers_of_fields_go_round():
+    steps = bytes([0xF3, 0] * (2**16 // 15))
+    content = steps + bytes([0x25, 2, 0])
+    assert CompactReader(content).record({1: I32}) == {1: 1}
+
+
+WRONG = {
+    "cut": (b"\x15", EOFError, "ends in the middle"),
+    "cut text": (b"\x18\x7fabc", EOFError, "ends in the middle"),
+    "list of more than there is": (b"\x19\xf7\xff\xff\xff\x7f", EOFError, "ends"),
+    "map of more than there is": (b"\x1b\xff\xff\xff\x7f\x77", EOFError, "ends"),
+    "number without end": (b"\x15" + b"\xff" * 20, ValueError, "does not end"),
+    "kind": (b"\x1d" + bytes(20), ValueError, "no kind 13"),
+    "deep records": (b"\x1c" * 100, ValueError, "nested too deeply"),
+    "deep lists": (b"\x19" * 200, ValueError, "nested too deeply"),
+}
+
+
+@pytest.mark.parametrize(("content", "error", "words"), WRONG.values(), ids=WRONG)
+def test_what_is_no_record(content, error, words):
+    with pytest.raises(error, match=words):
+        CompactReader(content).record({2: I32})
