@@ -16,7 +16,7 @@ from corral._kmeans_runs import KMeansSettings, fit_kmeans_runs
 from corral._lloyd import LloydRuns, _are_small_whole
 from corral._threads import use_threads
 from corral._tiles import RowSpace, Tiles
-from tests.slow_twins import lloyd
+from tests.slow_twins import lloyd, same_clustering
 
 DEFAULTS = {
     "n_runs": 12,
@@ -333,6 +333,22 @@ def test_large_offset_does_not_eat_up_the_digits(X):
     near = label_rows(fit_runs(X.astype(np.float32)), X.astype(np.float32))
     far = (X + 2.0**16).astype(np.float32)
     np.testing.assert_array_equal(label_rows(fit_runs(far), far), near)
+
+
+@pytest.mark.parametrize("share", [None, 0.7])
+def test_a_far_row_is_not_the_only_start_of_kmeans_plusplus(seed, share):
+    """At 1e12, scikit-learn rounds distances by more than other rows are apart.
+
+    Whether a row there seems to be far from itself, is a matter of its last digits.
+    """
+    rng = np.random.default_rng(seed)
+    settings = {"init": "k-means++", "k_range": (3, 3), "feature_share": share}
+    group = np.repeat([0, 1], 12)
+    for _ in range(60):
+        X = rng.normal(scale=0.5, size=(24, 2)) + 9.0 * group[:, None]
+        X = np.append(X, [[-1e12, -1e12]], axis=0)
+        labels = label_rows(fit_runs(X, seed, **settings), X)[:, :-1]
+        assert all(same_clustering(of_run, group) for of_run in labels)
 
 
 def test_equal_runs_are_done_once_and_have_equal_labels(seed):

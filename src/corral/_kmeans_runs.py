@@ -39,7 +39,13 @@ from corral._tiles import (
     RowSpace,
     Tile,
     Tiles,
+    divide_rows,
+    row_norms,
 )
+
+# Points may be so many times as far from the origin as half of them, when starts are
+# drawn by their distances.
+_FAR = 2**20
 
 # Wide rows have long centres. Runs are done in groups whose sums need no more than
 # this many values.
@@ -591,10 +597,28 @@ def _draw_start_rows(
         else:
             seen = points if features is None else points[:, features[run]]
             _, rows = kmeans_plusplus(
-                seen, k, sample_weight=rung.weights, random_state=draw_seed(rng)
+                _pull_in(seen),
+                k,
+                sample_weight=rung.weights,
+                random_state=draw_seed(rng),
             )
         drawn.append(rows)
     by_run = np.lexsort((layout.label_of_cell, layout.run_of_cell))
     rows_of_cells = np.empty(layout.n_cells, dtype=np.intp)
     rows_of_cells[by_run] = np.concatenate(drawn)
     return rows_of_cells
+
+
+def _pull_in(points):
+    """Return the points, those that are far beyond the others no farther than `_FAR`.
+
+    Scikit-learn rounds distances to the size of the points: those at 1e12 would be far
+    from themselves, and the only starts.
+    """
+    norms = row_norms(points)
+    limit = _FAR * float(np.median(norms[norms > 0])) if norms.any() else 0.0
+    if norms.max() <= limit:
+        return points
+    pulled = points.copy()
+    divide_rows(pulled, np.maximum(norms / limit, 1))
+    return pulled

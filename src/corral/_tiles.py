@@ -168,10 +168,10 @@ def multiply_rows(left: np.ndarray, right: np.ndarray) -> np.ndarray:
 
 def _normalise_in_place(points) -> None:
     # Twice, because the squares of huge and tiny values are beyond all numbers.
-    _divide_rows(points, _row_sizes(points))
+    divide_rows(points, _row_sizes(points))
     # In float64 for dense rows as for sparse ones, so that both come out the same.
     norms = row_norms(points if sparse.issparse(points) else points.astype(np.float64))
-    _divide_rows(points, norms)
+    divide_rows(points, norms)
 
 
 def _row_sizes(points) -> np.ndarray:
@@ -204,7 +204,8 @@ def level_rows(X):
     return rows
 
 
-def _divide_rows(points, divisors: np.ndarray) -> None:
+def divide_rows(points, divisors: np.ndarray) -> None:
+    """Divide each row by a number of its own, in place; by none if that is zero."""
     divisors = np.where(divisors == 0, 1, divisors)
     if sparse.issparse(points):
         points.data /= np.repeat(divisors, np.diff(points.indptr))

@@ -101,6 +101,25 @@ def test_the_scale_of_a_column_does_not_matter(seed, scale):
         )
 
 
+@pytest.mark.parametrize("power", [-1000, -40, -15, 40, 900])
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
+def test_a_power_of_two_changes_nothing(seed, power, kind):
+    """Scikit-learn does not cut where values differ by less than 1e-7.
+
+    Beside a far row, the others do.
+    """
+    rng = np.random.default_rng(seed)
+    X, new = rng.normal(size=(60, 2)), rng.normal(size=(5, 2))
+    X[0] = 1e12
+    plain = IForest(20, random_state=seed).fit(kind(X))
+    assert len(np.unique(plain.outlier_scores_)) > 30
+    scaled = IForest(20, random_state=seed).fit(kind(np.ldexp(X, power)))
+    np.testing.assert_array_equal(scaled.outlier_scores_, plain.outlier_scores_)
+    np.testing.assert_array_equal(
+        scaled.score_samples(kind(np.ldexp(new, power))), plain.score_samples(new)
+    )
+
+
 def test_new_rows_beyond_single_precision_are_beyond_nearly_all_others(seed):
     # A row of the fit may be split off as early in other columns.
     X = np.random.default_rng(seed).normal(size=(60, 3))

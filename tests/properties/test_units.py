@@ -57,9 +57,9 @@ def test_any_factor_changes_nothing_but_the_unit_of_scores(name, data):
 
     Isolation forests and the bins of Holoentropy round borders and values in their own
     ways, so that a value may change its side. Of two rows that are a cluster, either
-    may be the exemplar.
+    may be the exemplar. In one column, a row may be half-way between two others.
     """
-    X = draw_rows(data, name)
+    X = draw_rows(data, name, min_columns=2)
     numbers = data.draw(few_numbers_for(len(X)))
     factor = data.draw(st.floats(1.0, 1000.0))
     expected = scale(try_to_solve(name, X, *numbers), name, factor)

@@ -12,6 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from corral._outliers import costliest
 from corral._threads import use_threads
 from corral.rivals import _sweeps
+from corral.rivals._descent import find_best_run
 from corral.rivals._kmeans_minus_minus import KMeansMinusMinus
 
 
@@ -504,3 +505,21 @@ def test_smallest_data():
     model = KMeansMinusMinus(1, n_outliers=1, random_state=0)
     model.fit(np.array([[0.0], [1.0], [9.0]]))
     np.testing.assert_array_equal(np.flatnonzero(model.labels_ == 0), [0, 1])
+
+
+def test_of_runs_that_are_equal_but_for_rounding_the_first_is_kept():
+    assert find_best_run([2.0, 1.0 + 1e-14, 1.0]) == 1
+    assert find_best_run([2.0, 1.0 + 1e-10, 1.0]) == 2
+    assert find_best_run([0.0, 0.0]) == 0
+    assert find_best_run([-1.0, -1.0 - 1e-14, -2.0]) == 2
+
+
+def test_of_rows_that_are_clusters_the_same_one_is_kept_in_any_unit():
+    """Three rows beside a group, of which one is a cluster and two are set aside."""
+    X = np.array([[-9.282, -25.64], [8.53, -6.549], [-4.555, -4.398], [-5.858, -3.978]])
+    more = [[-5.897, -3.747], [-5.822, -4.248], [-5.326, -4.257], [-6.458, -4.934]]
+    X = np.concatenate([X, more])
+    model = KMeansMinusMinus(2, n_outliers=2, n_init=3, metric="cosine", random_state=0)
+    expected = model.fit_predict(X)
+    for factor in np.random.default_rng(0).uniform(1, 1000, 50):
+        np.testing.assert_array_equal(model.fit_predict(factor * X), expected)

@@ -11,16 +11,12 @@ from corral._row_book import as_kind
 from corral._sklearn_compat import Interval, StrOptions
 from corral._threads import count_threads
 from corral.detectors._base import Detector
-from corral.detectors._neighbors import (
-    choose_scale,
-    find_offsets,
-    limit,
-    shift,
-)
+from corral.detectors._neighbors import find_offsets, limit, shift
 
-# Values beyond 2 to this power are scaled: scikit-learn's trees work in single
-# precision, which ends at 2**128, and take differences of values.
-_LARGE_EXPONENT = 120
+# Columns are scaled to this power of two: scikit-learn's trees work in single
+# precision, which ends at 2**128, take differences of values, and do not cut where
+# these are below 1e-7.
+_EXPONENT = 120
 
 
 class IForest(Detector):
@@ -67,7 +63,8 @@ class IForest(Detector):
     offset_ : float
         Rows with ``score_samples`` below it are outliers.
     estimator_ : IsolationForest
-        Scikit-learn's fitted estimator.
+        Scikit-learn's fitted estimator, of columns that are times a power of two, and
+        of large offsets less these.
     n_features_in_ : int
         Number of features of X.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -159,9 +156,7 @@ class IForest(Detector):
         X = X.astype(np.float64)
         self._is_sparse = sparse.issparse(X)
         self._offsets = find_offsets(X)
-        self._scales = np.array(
-            [choose_scale(x, _LARGE_EXPONENT) for x in self._sizes(X)]
-        )
+        self._scales = _choose_scales(self._sizes(X))
         self.estimator_ = IsolationForest(
             n_estimators=self.n_estimators,
             max_samples=self.max_samples,
@@ -193,4 +188,11 @@ class IForest(Detector):
             else:
                 X *= self._scales
         # What is beyond all rows of the fit stays so, within single precision.
-        return limit(X, 2.0 ** (_LARGE_EXPONENT + 1))
+        return limit(X, 2.0 ** (_EXPONENT + 1))
+
+
+def _choose_scales(sizes: np.ndarray) -> np.ndarray:
+    """Return the power of two that brings each size to 2 to the power `_EXPONENT`."""
+    exponents = np.where(sizes > 0, _EXPONENT - np.frexp(sizes)[1], 0)
+    # The scales themselves have to be numbers of float64.
+    return np.ldexp(1.0, np.minimum(exponents, 1000))

@@ -451,13 +451,13 @@ def limit(X, bound: float):
     return X
 
 
-def choose_scale(size: float, large: int = _LARGE_EXPONENT) -> float:
+def choose_scale(size: float) -> float:
     """Return the power of two that brings a size into range; 1 if it is."""
     if size == 0:
         return 1.0
     exponent = int(np.frexp(size)[1])
-    if exponent > large:
-        return float(np.ldexp(1.0, large - exponent))
+    if exponent > _LARGE_EXPONENT:
+        return float(np.ldexp(1.0, _LARGE_EXPONENT - exponent))
     # The scale itself has to be a number of float64.
     return (
         float(np.ldexp(1.0, min(-exponent, 1000)))

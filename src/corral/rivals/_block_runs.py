@@ -12,7 +12,7 @@ from corral._row_blocks import RowBlocks
 from corral._scan import share_out_rows
 from corral._threads import Threads
 from corral._tree import add_in_tree
-from corral.rivals._descent import Descent, Rules, choose_refills
+from corral.rivals._descent import Descent, Rules, choose_refills, find_best_run
 from corral.rivals._questions import (
     AddUpCosts,
     Farthest,
@@ -207,7 +207,7 @@ class BlockRuns:
             run.descent.conclude(total)[-1]
             for run, total in zip(runs, totals, strict=True)
         ]
-        return runs[int(np.argmin(ends))]
+        return runs[find_best_run(ends)]
 
     def _ask(self, questions: Iterable[Question]) -> list[Any]:
         """Make a pass over all rows."""

@@ -1,5 +1,6 @@
 """Where the centres of K-means-- go, and when they rest, from sums of rows."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,8 +10,19 @@ from corral._outliers import costliest
 from corral.rivals._totals import ExactTotal
 
 # With weights the objective may rise, which ends a run; by less than this share of the
-# sum of squares it is rounding.
+# sum of squares it is rounding. So it is where the objectives of two runs differ by
+# less than this share of them.
 _ROUNDING = 1e-12
+
+
+def find_best_run(objectives: Sequence[float]) -> int:
+    """Return which run has the lowest objective, the first of those that are equal.
+
+    Some are but for rounding: a row that is a cluster costs nothing, whichever it is.
+    """
+    limit = min(objectives)
+    limit += _ROUNDING * abs(limit)
+    return next(run for run, each in enumerate(objectives) if each <= limit)
 
 
 @dataclass(frozen=True)

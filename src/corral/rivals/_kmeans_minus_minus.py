@@ -27,6 +27,7 @@ from corral.rivals._descent import (
     Descent,
     Rules,
     choose_refills,
+    find_best_run,
     take_costliest,
 )
 from corral.rivals._open_rows import LocalPlace, open_rows
@@ -294,7 +295,7 @@ class KMeansMinusMinus(
                 problem.run(start)
                 for start in starts.draw(points, space, weights, self.random_state)
             ]
-        best = min(runs, key=lambda run: run.objective)
+        best = runs[find_best_run([run.objective for run in runs])]
         self.nearest_labels_ = best.labels
         self.labels_ = best.labels.copy()
         self.labels_[best.outliers] = -1

@@ -14,6 +14,7 @@ from corral._threads import use_threads
 from corral._tiles import RowSpace
 from corral._validation import count_outliers
 from corral.rivals._base import JointClusterer
+from corral.rivals._descent import find_best_run
 from corral.rivals._kmeans_minus_minus import Starts
 from corral.rivals._sweeps import (
     Points,
@@ -233,7 +234,7 @@ class NEOKMeans(JointClusterer):
                 problem.run(start)
                 for start in starts.draw(points, space, None, self.random_state)
             ]
-        best = min(runs, key=lambda run: run.state.objective)
+        best = runs[find_best_run([run.state.objective for run in runs])]
         self._warn(best)
         self._space = space
         self._centers = best.state.centers
