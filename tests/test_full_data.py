@@ -229,7 +229,7 @@ class Case:
             rows = MemoryBlocks(whole, np.array(sizes))
             rung = BlockRung(
                 LocalWorkplace(rows, threads, journal=journal),
-                Learned(None, False),
+                Learned(None, None, complete_only=False),
                 starts,
                 len(self.X),
                 find_largest_values(self.tiles, None),

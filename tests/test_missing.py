@@ -10,7 +10,7 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.cluster import KMeans
 
-from corral import COR
+from corral import COR, _partition_mixin
 from corral._partitions import clean_labels
 from corral._validation import read_features
 from corral.rivals import KCC
@@ -195,20 +195,33 @@ def test_a_huge_row_in_the_fit_leaves_rows_with_missing_cells_in_place(groups, s
     assert agreement(model.nearest_labels_[lacks], y[lacks]) > 0.95
 
 
-def test_a_column_without_any_cell_tells_nothing(groups, seed, monkeypatch):
-    X, _ = groups
-    plain = COR(3, n_outliers=6, random_state=seed).fit(X)
+@pytest.mark.filterwarnings("ignore:Too little is known")
+@pytest.mark.parametrize("max_samples", [10_000, None])
+@pytest.mark.parametrize("share", [0, 0.05, 0.2])
+def test_a_column_without_any_cell_tells_nothing(
+    groups, seed, monkeypatch, share, max_samples
+):
+    """With 5 % of the cells missing, runs learn from the rows that are complete.
+
+    With 20 %, of which there are fewer than half, they learn from all.
+    """
+    X = punch(groups[0], share, seed)
+    options = {"n_outliers": 6, "random_state": seed, "max_samples": max_samples}
+    plain = COR(3, **options).fit(X)
     wide = np.column_stack([X[:, :2], np.full(len(X), np.nan), X[:, 2:]])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        model = COR(3, n_outliers=6, random_state=seed).fit(wide)
+        warnings.filterwarnings("ignore", "Too little is known")
+        model = COR(3, **options).fit(wide)
     np.testing.assert_array_equal(model.labels_, plain.labels_)
     np.testing.assert_array_equal(model.outlier_scores_, plain.outlier_scores_)
     np.testing.assert_array_equal(model.predict(wide), plain.predict(X))
     # Nor do values that new rows have there.
-    new = np.where(np.isnan(wide), 1e6, wide)
+    new = wide.copy()
+    new[:, 2] = 1e6
     np.testing.assert_array_equal(model.score_samples(new), plain.score_samples(X))
     cut_into(monkeypatch, 100)
+    monkeypatch.setattr(_partition_mixin, "MAX_HELD_VALUES", 0)
     assert_same(model, clone(model).fit(ArraySource(wide)))
 
 

@@ -41,8 +41,10 @@ class BlockRows:
         The rows that were taken, which are dense.
     means : ndarray of shape (n_features,) or None
         What missing cells hold, if there are any.
+    known : ndarray of shape (n_features,), bool, or None
+        The features that some row has; None means all.
     n_complete : int
-        Rows without missing cells.
+        Rows without missing cells of these.
     """
 
     is_sparse = False
@@ -53,6 +55,7 @@ class BlockRows:
         sizes: np.ndarray,
         taken: RowSource,
         means: np.ndarray | None,
+        known: np.ndarray | None,
         n_complete: int,
     ) -> None:
         self._taken = taken
@@ -62,6 +65,7 @@ class BlockRows:
         self.place = place
         self.sizes = sizes
         self.means = means
+        self.known = known
         self._n_complete = n_complete
 
     def take(self, rows: np.ndarray) -> np.ndarray:
@@ -176,7 +180,7 @@ def make_block_ladder(
         Not used: passes have their own.
     """
     n_rows = source.count_learned(weights)
-    learned = Learned(source.means, weights is not None)
+    learned = Learned(source.means, source.known, weights is not None)
     sizes = choose_sizes(n_rows, source.shape[1], k_max)
     if len(sizes) == 1:
         # No more rows than a first part may have.

@@ -32,6 +32,7 @@ from corral._row_blocks import Block
 from corral._threads import Threads
 from corral._tiles import MAX_LLOYD_TILE_ROWS, RowSpace, Tile, Tiles
 from corral._tree import add_in_tree
+from corral._validation import find_complete
 
 # Comes after all rows: the first row of a cell without rows.
 _NO_ROW = np.iinfo(np.int64).max
@@ -59,19 +60,22 @@ class Learned:
     ----------
     means : ndarray of shape (n_features,) or None
         Of the columns; None if no cell is missing.
+    known : ndarray of shape (n_features,), bool, or None
+        The features that some row has; None means all.
     complete_only : bool
-        Whether rows with missing cells are left out.
+        Whether rows with missing cells of these are left out.
     """
 
     means: np.ndarray | None
+    known: np.ndarray | None
     complete_only: bool
 
     def find(self, block: Block) -> np.ndarray:
         """Return where in a block they are, sorted."""
-        is_complete = block.features.is_complete
-        if is_complete is None or not self.complete_only:
+        missing = block.features.missing
+        if missing is None or not self.complete_only:
             return np.arange(block.features.n_samples)
-        return np.flatnonzero(is_complete)
+        return np.flatnonzero(find_complete(missing, self.known))
 
     def take(self, block: Block) -> np.ndarray:
         """Return the rows that are learned from."""

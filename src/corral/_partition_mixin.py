@@ -29,6 +29,7 @@ from corral._threads import use_threads
 from corral._validation import (
     Features,
     check_labelled,
+    find_complete,
     read_features,
     read_label_matrix,
 )
@@ -193,9 +194,12 @@ class PartitionMixin:
             if features.missing is not None:
                 n_known = np.count_nonzero(~features.missing, axis=0)
                 known, has_missing = find_known(n_known, features.n_samples)
+                if has_missing:
+                    is_complete = find_complete(features.missing, known)
+                    weights = _weigh_complete(is_complete, weights)
             return Basis(
                 None if features.numbers is None else ArrayRows(features.numbers),
-                _weigh_complete(features, weights),
+                weights,
                 features.n_samples,
                 known,
                 has_missing,
@@ -228,7 +232,9 @@ class PartitionMixin:
         if taken is None:
             return scan
         if not taken.is_sparse:
-            rows = BlockRows(place, sizes, taken, scan.means, scan.n_complete)
+            rows = BlockRows(
+                place, sizes, taken, scan.means, scan.known, scan.n_complete
+            )
             return scan._replace(source=rows)
         n_values = taken.take(units).nnz * n_samples // len(units)
         if n_values <= MAX_HELD_VALUES:
@@ -356,14 +362,11 @@ class PartitionMixin:
             )
 
 
-def _weigh_complete(features: Features, weights: np.ndarray | None):
+def _weigh_complete(is_complete: np.ndarray, weights: np.ndarray | None):
     """Return the weights to learn with: of complete rows only, if half of all are.
 
     Rows of weight zero do not count.
     """
-    is_complete = features.is_complete
-    if is_complete is None:
-        return weights
     if weights is None:
         is_half = 2 * np.count_nonzero(is_complete) >= len(is_complete)
         return CompleteRows(is_complete) if is_half else None

@@ -11,7 +11,7 @@ from corral._journal import Journal
 from corral._partitions import find_labels
 from corral._row_blocks import Block, RowBlocks
 from corral._tree import add_in_tree
-from corral._validation import add_up_known, take_known_means
+from corral._validation import add_up_known, find_complete, take_known_means
 
 
 class Glance(NamedTuple):
@@ -20,12 +20,12 @@ class Glance(NamedTuple):
     Attributes
     ----------
     n_rows : int
-    n_complete : int
-        Rows without missing cells.
     sums : ndarray of shape (n_numbers,) or None
         Of the cells that are known, as :func:`~corral._validation.add_up_known` has
         them; None if there are no numbers.
-    n_known : ndarray of shape (n_numbers,)
+    n_known : ndarray of shape (n_numbers,) or None
+    n_lacking : ndarray of shape (n_numbers + 1,) or None
+        How many rows have no missing cell, how many have one, two and so on.
     labels : list of ndarray
         The labels that occur in each label column, sorted.
     rows : list of arrays
@@ -33,9 +33,9 @@ class Glance(NamedTuple):
     """
 
     n_rows: int
-    n_complete: int
     sums: np.ndarray | None
     n_known: np.ndarray | None
+    n_lacking: np.ndarray | None
     labels: list[np.ndarray]
     rows: list[Any]
 
@@ -43,9 +43,9 @@ class Glance(NamedTuple):
         known = zip(self.labels, other.labels, strict=True)
         return Glance(
             self.n_rows + other.n_rows,
-            self.n_complete + other.n_complete,
             None if self.sums is None else self.sums + other.sums,
             None if self.n_known is None else self.n_known + other.n_known,
+            None if self.n_lacking is None else self.n_lacking + other.n_lacking,
             [np.union1d(ours, theirs) for ours, theirs in known],
             self.rows + other.rows,
         )
@@ -114,21 +114,22 @@ def glance(block: Block, rows: np.ndarray) -> Glance:
     features, numbers = block.features, block.features.numbers
     labels = find_labels(block.columns)
     if numbers is None:
-        n_rows = features.n_samples
-        return Glance(n_rows, n_rows, None, None, labels, [])
-    n_rows = numbers.shape[0]
+        return Glance(features.n_samples, None, None, None, labels, [])
+    n_rows, n_numbers = numbers.shape
     wanted = numbers[rows]
     if features.missing is None:
-        sums = np.zeros(numbers.shape[1])
+        sums = np.zeros(n_numbers)
         if not sparse.issparse(numbers):
             sums = add_up_known(numbers, np.array(True))
-        n_known = np.full(numbers.shape[1], n_rows)
-        return Glance(n_rows, n_rows, sums, n_known, labels, [wanted])
-    known = ~features.missing
-    sums = add_up_known(numbers, known)
-    wanted = np.where(features.missing[rows], np.nan, wanted)
-    n_complete = int(known.all(axis=1).sum())
-    return Glance(n_rows, n_complete, sums, known.sum(axis=0), labels, [wanted])
+        n_known = np.full(n_numbers, n_rows)
+        n_missing = np.zeros(n_rows, dtype=np.intp)
+    else:
+        sums = add_up_known(numbers, ~features.missing)
+        wanted = np.where(features.missing[rows], np.nan, wanted)
+        n_known = n_rows - np.count_nonzero(features.missing, axis=0)
+        n_missing = np.count_nonzero(features.missing, axis=1)
+    n_lacking = np.bincount(n_missing, minlength=n_numbers + 1)
+    return Glance(n_rows, sums, n_known, n_lacking, labels, [wanted])
 
 
 class Scan(NamedTuple):
@@ -143,13 +144,13 @@ class Scan(NamedTuple):
     known : ndarray of shape (n_numbers,), bool, or None
         The features that some row has; None means all.
     has_missing : bool
-        Whether cells of these are missing.
+        Whether cells of these features are missing.
     labels : list of ndarray
         The labels of each label column.
     means : ndarray of shape (n_numbers,) or None
         What missing cells hold, if there are any.
     n_complete : int
-        Rows without missing cells.
+        Rows without missing cells of these features.
     """
 
     source: RowSource | None
@@ -205,49 +206,49 @@ def _has_sparse(seen: Glance) -> bool:
     return any(sparse.issparse(part) for part in seen.rows)
 
 
+_OF_NUMBERS = ("sums", "n_known", "n_lacking")
+
+
 def _pack(seen: Glance) -> dict[str, np.ndarray]:
     """Return the arrays of a glance, for a journal."""
     arrays = {f"labels-{j}": labels for j, labels in enumerate(seen.labels)}
-    arrays |= {"n_rows": np.array([seen.n_rows, seen.n_complete])}
-    if seen.sums is not None and seen.n_known is not None:
-        rows = np.concatenate(seen.rows)
-        arrays |= {"sums": seen.sums, "n_known": seen.n_known, "rows": rows}
+    arrays["n_rows"] = np.array(seen.n_rows)
+    if seen.rows:
+        arrays |= {name: getattr(seen, name) for name in _OF_NUMBERS}
+        arrays["rows"] = np.concatenate(seen.rows)
     return arrays
 
 
 def _unpack(arrays: dict[str, np.ndarray]) -> Glance:
     n_labels = sum(name.startswith("labels-") for name in arrays)
-    n_rows, n_complete = arrays["n_rows"].tolist()
     return Glance(
-        n_rows,
-        n_complete,
-        arrays.get("sums"),
-        arrays.get("n_known"),
-        [arrays[f"labels-{j}"] for j in range(n_labels)],
-        [arrays["rows"]] if "rows" in arrays else [],
+        n_rows=arrays["n_rows"].item(),
+        labels=[arrays[f"labels-{j}"] for j in range(n_labels)],
+        rows=[arrays["rows"]] if "rows" in arrays else [],
+        **{name: arrays.get(name) for name in _OF_NUMBERS},
     )
 
 
 def _conclude_scan(seen: Glance, rows: np.ndarray) -> Scan:
     """Return what was seen in all blocks, with missing cells filled."""
-    if seen.sums is None or seen.n_known is None:
+    if seen.sums is None or seen.n_known is None or seen.n_lacking is None:
         return Scan(None, None, None, False, seen.labels)
+    known, has_missing = find_known(seen.n_known, seen.n_rows)
+    # All rows lack the features that none has.
+    n_complete = int(seen.n_lacking[0 if known is None else np.sum(~known)])
     stack = sparse.vstack if sparse.issparse(seen.rows[0]) else np.concatenate
     numbers = stack(seen.rows)
     complete, means = None, None
     if sparse.issparse(numbers):
         numbers = tidy_rows(sparse.csr_array(numbers))
-    elif seen.n_complete < seen.n_rows:
+    elif seen.n_lacking[0] < seen.n_rows:
         missing = np.isnan(numbers)
-        if 2 * seen.n_complete >= seen.n_rows:
-            complete = CompleteRows(~missing.any(axis=1), rows)
+        if has_missing and 2 * n_complete >= seen.n_rows:
+            complete = CompleteRows(find_complete(missing, known), rows)
         means = take_known_means(seen.sums, seen.n_known).astype(numbers.dtype)
         numbers = np.where(missing, means, numbers)
     source = TakenRows(seen.n_rows, rows, numbers)
-    known, has_missing = find_known(seen.n_known, seen.n_rows)
-    return Scan(
-        source, complete, known, has_missing, seen.labels, means, seen.n_complete
-    )
+    return Scan(source, complete, known, has_missing, seen.labels, means, n_complete)
 
 
 def find_known(n_known: np.ndarray, n_rows: int) -> tuple[np.ndarray | None, bool]:

@@ -45,13 +45,6 @@ class Features(NamedTuple):
     n_samples: int
     missing: np.ndarray | None = None
 
-    @property
-    def is_complete(self) -> np.ndarray | None:
-        """The rows without missing cells, of shape (n_samples,); None if all are."""
-        if self.missing is None:
-            return None
-        return np.logical_not(np.any(self.missing, axis=1))
-
 
 def read_features(estimator, X, *, reset: bool) -> Features:
     """Check X and part its numeric columns from its categorical ones.
@@ -130,6 +123,23 @@ def take_known_means(sums: np.ndarray, n_known: np.ndarray) -> np.ndarray:
     """
     digits, exponents = np.frexp(sums / np.maximum(n_known, 1) / _SMALL)
     return np.ldexp(np.rint(np.ldexp(digits, 32)), exponents - 32)
+
+
+def find_complete(missing: np.ndarray, known: np.ndarray | None) -> np.ndarray:
+    """Return which rows lack none of the features that some row has.
+
+    Parameters
+    ----------
+    missing : ndarray of shape (n_rows, n_numbers), bool
+    known : ndarray of shape (n_numbers,), bool, or None
+        The features that some row has; None means all.
+
+    Returns
+    -------
+    is_complete : ndarray of shape (n_rows,), bool
+    """
+    lacking = missing if known is None else missing[:, known]
+    return np.logical_not(np.any(lacking, axis=1))
 
 
 def read_rows(estimator, X, *, reset: bool, accept_sparse: bool = True):
