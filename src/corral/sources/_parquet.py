@@ -160,7 +160,7 @@ class ParquetSource(StreamedSource):
         """Return the row groups of a file that have rows and fit into memory."""
         try:
             with need_arrow().OSFile(footer.mark.path) as file:
-                heads = PageHeads(file, footer.leaves, self._schema.names)
+                heads = PageHeads(file, footer.leaves, set(self._schema.names))
                 measure = partial(_measure_group, heads=heads)
                 return sieve.keep(measure, _groups_of(footer))
         except Broken as error:
@@ -278,17 +278,19 @@ def _check_schema(
 ) -> _Footer:
     """Return a file's footer, if it has the columns of the first file."""
     known, wanted = first.schema, choose_names(first.schema.names, columns)
+    # A schema makes its names anew whenever they are asked for.
+    names = dict.fromkeys(footer.schema.names)
     check_names(footer.schema.names, str(footer.mark))
-    lacking = [name for name in wanted if name not in footer.schema.names]
+    lacking = [name for name in wanted if name not in names]
     if lacking:
         raise UnreadableBlockError(
             f"{footer.mark} has no column {lacking[0]!r}, but {first.mark} has. Name "
             "columns that all files have."
         )
-    more = [name for name in footer.schema.names if name not in known.names]
+    more = names.keys() - known.names
     if more and columns is None:
         raise UnreadableBlockError(
-            f"{footer.mark} has a column {more[0]!r}, but {first.mark} has not. Name "
+            f"{footer.mark} has a column {min(more)!r}, but {first.mark} has not. Name "
             "the columns to read."
         )
     for name in wanted:

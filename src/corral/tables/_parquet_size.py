@@ -7,9 +7,9 @@ columns of a damaged footer end the process if pyarrow is asked for them.
 """
 
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
-from itertools import compress
+from itertools import accumulate, compress
 from operator import mul
 from typing import Any, NamedTuple
 
@@ -79,9 +79,11 @@ class Leaf(NamedTuple):
     is_text: bool
     is_coded: bool
 
-    def is_of(self, names: Iterable[str]) -> bool:
+    def is_of(self, names: Collection[str]) -> bool:
         """Return whether it belongs to one of these columns of the table."""
-        return any(f"{self.path}.".startswith(f"{name}.") for name in names)
+        # Names may have dots in them, too.
+        steps = self.path.split(".")
+        return any(path in names for path in accumulate(steps, "{}.{}".format))
 
 
 class GroupSize(NamedTuple):
@@ -171,7 +173,7 @@ class PageHeads:
         That pyarrow has opened as Parquet.
     leaves : list of Leaf
         All its columns.
-    names : iterable of str, default=None
+    names : collection of str, default=None
         The columns of the table that are read; None is all.
 
     Attributes
@@ -181,7 +183,7 @@ class PageHeads:
     """
 
     def __init__(
-        self, file: Any, leaves: list[Leaf], names: Iterable[str] | None = None
+        self, file: Any, leaves: list[Leaf], names: Collection[str] | None = None
     ) -> None:
         self._file = file
         self._is_read = [names is None or leaf.is_of(names) for leaf in leaves]
