@@ -315,3 +315,12 @@ def test_a_text_that_looks_like_a_missing_value_is_a_text():
     labels, gone = clean_labels(np.array(["<NA>", None, pd.NA, np.nan, "x"], object))
     assert gone.tolist() == [False, True, True, True, False]
     assert labels[0] == "<NA>"
+
+
+def test_numbers_are_chosen_where_hardly_any_row_is_known():
+    X = np.array([[np.nan]] * 6 + [[2.7], [1.8]])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        warnings.simplefilter("ignore", UserWarning)
+        model = COR(k_max=3, n_partitions=6, n_resamples=0, random_state=0).fit(X)
+    assert np.isfinite(model.outlier_scores_).all()

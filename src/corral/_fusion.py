@@ -398,7 +398,8 @@ class Problem:
             if not restart.is_even:
                 # A cluster is named once for each label that is known.
                 named = np.bincount(labels, kept * self.n_known, minlength=n_clusters)
-                restart.shares = named / named.sum()
+                if named.any():
+                    restart.shares = named / named.sum()
 
     def means(self, memberships: Callable[[slice], np.ndarray]) -> np.ndarray:
         """Return the share of each label in each cluster.

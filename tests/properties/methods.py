@@ -247,8 +247,13 @@ def draw_rows(data, name, min_columns=1) -> np.ndarray:
 
 def try_to_solve(name, X, n_clusters, n_outliers) -> Outcome:
     """Solve; rows with fewer distinct codes than clusters make no case."""
+    return try_to_fit(CASES[name].make(n_clusters, n_outliers), X)
+
+
+def try_to_fit(estimator, X) -> Outcome:
+    """Fit and tell; rows with fewer distinct codes than clusters make no case."""
     try:
-        return solve(name, X, n_clusters, n_outliers)
+        return tell(fit(estimator, X))
     except ValueError as error:
         assume("distinct codes" not in str(error))
         raise
