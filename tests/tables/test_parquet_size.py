@@ -1,5 +1,7 @@
 """What Parquet unpacks to is told from the heads of its pages, whatever it says."""
 
+from decimal import Decimal
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
@@ -8,8 +10,9 @@ import pytest
 from corral.sources import open_source
 from corral.tables import read_table
 from corral.tables._broken import Broken
-from corral.tables._parquet import open_parquet
-from corral.tables._parquet_size import GroupSize, Leaf, PageHeads, find_leaves
+from corral.tables._parquet import _add_up_letters, open_parquet
+from corral.tables._parquet_leaves import Leaf, find_leaves
+from corral.tables._parquet_size import GroupSize, PageHeads
 from corral.tables._thrift import I32, I64, CompactReader
 from tests.fuzz.mutate_inputs import to_parquet
 
@@ -180,7 +183,7 @@ def test_a_row_of_many_long_texts_is_refused(put, little_memory, read, options):
 
 
 def test_texts_in_lists_are_counted_before_they_are_refused(put, little_memory):
-    # That of 2**17 letters could be there 2**11 times, but is there once.
+    # That of 2**17 letters could be there more than 2**11 times, but is there once.
     texts = ["x" * 2**17, *"abcd" * 2**9]
     lists = pa.ListArray.from_arrays([0, 9, len(texts)], texts)
     rows = [{"name": "a", "tags": {"all": ["x" * 2**17, "a"]}}] * 2
@@ -188,38 +191,109 @@ def test_texts_in_lists_are_counted_before_they_are_refused(put, little_memory):
     table = pa.table({"a": lists, "b": rows, "c": pairs, "d": [[None], None]})
     content = to_parquet(table, dictionary_pagesize_limit=2**20)
     (size,) = measure(content)
-    assert size.unfolded > FREE
+    assert size.list_letters > FREE
     path = put(content)
     assert read_table(path).equals(table)
     assert open_source(path).read(0, 2).equals(table)
 
 
-@pytest.mark.parametrize(
-    "options",
-    [{}, {"use_dictionary": False, "column_encoding": {"a": "DELTA_BYTE_ARRAY"}}],
-    ids=["dictionary", "shared beginnings"],
-)
-def test_long_texts_are_decoded_a_few_rows_at_a_time(
-    put, little_memory, monkeypatch, options
-):
-    asked = []
-    usual = pa.parquet.ParquetFile.iter_batches
+@pytest.fixture
+def asked(monkeypatch):
+    """Note how many rows are decoded at once."""
+    asked, usual = [], pa.parquet.ParquetFile.iter_batches
 
     def iter_batches(self, batch_size, *args, **more):
         asked.append(batch_size)
         return usual(self, batch_size, *args, **more)
 
     monkeypatch.setattr(pa.parquet.ParquetFile, "iter_batches", iter_batches)
-    if options:
-        options["column_encoding"]["b"] = "PLAIN"
+    return asked
+
+
+# The ways to write a text once, and the rows that are read at once to count letters: as
+# places in a dictionary, or so many that they take a quarter of the free memory.
+ONCE = {
+    "dictionary": ({}, [2**20]),
+    "shared beginnings": (
+        {
+            "use_dictionary": False,
+            "column_encoding": {"a": "DELTA_BYTE_ARRAY", "b": "PLAIN"},
+        },
+        [2**20, 6],
+    ),
+}
+
+
+@pytest.mark.parametrize(("options", "counted"), ONCE.values(), ids=ONCE)
+def test_long_texts_are_decoded_a_few_rows_at_a_time(
+    put, little_memory, asked, options, counted
+):
     path = put(text_in_all_rows(**options))
     with pytest.raises(ValueError, match="of memory, and only"):
         read_table(path)
-    # A quarter of the free memory.
-    assert asked == [6]
+    assert asked == counted
     source = open_source(path)
     assert source.read(90, 100)["b"].to_pylist() == list(range(90, 100))
-    assert asked == [6, 6]
+    assert asked == [*counted, 6]
+
+
+# Much of nothing: tables of few bytes that take more than 28 MiB.
+WIDE = {
+    "truths": pa.nulls(2**23, pa.bool_()),
+    "nothing": pa.nulls(2**23),
+    "small numbers": pa.nulls(2**22, pa.int8()),
+    "wide cells": pa.nulls(40, pa.binary(2**20)),
+    "lists of one length": pa.nulls(8, pa.list_(pa.int32(), 2**20)),
+    "records": pa.nulls(2**19, pa.struct([(f"{j}", pa.int64()) for j in range(8)])),
+    "lists in lists": pa.array([[[[[[[[1] * 2**20]]]]]]]),
+}
+
+
+@pytest.mark.parametrize("column", WIDE.values(), ids=WIDE)
+def test_much_of_nothing_is_refused(put, little_memory, column):
+    content = to_parquet(pa.table({"a": column}), compression="zstd")
+    assert len(content) < 20_000
+    with pytest.raises(ValueError, match="of memory, and only"):
+        read_table(put(content))
+
+
+def test_wide_rows_are_read_a_few_at_a_time(put, little_memory, asked):
+    path = put(to_parquet(pa.table({"a": WIDE["wide cells"]})))
+    assert open_source(path).read(3, 5)["a"].null_count == 2
+    assert asked == [16]
+
+
+def test_a_row_that_does_not_fit_is_refused(put, little_memory):
+    path = put(to_parquet(pa.table({"a": pa.nulls(1, pa.binary(2**25))})))
+    for read in (read_table, open_source):
+        with pytest.raises(ValueError, match="of memory, and only"):
+            read(path)
+
+
+def test_dictionaries_in_records_stay_what_they_are(put, little_memory, asked):
+    texts = pa.array(["x" * 2**17, "y"] * 1000).dictionary_encode()
+    table = pa.table({"a": pa.StructArray.from_arrays([texts], ["b"])})
+    content = to_parquet(table, dictionary_pagesize_limit=2**20)
+    (size,) = measure(content)
+    assert size.text == size.letters == 0
+    assert open_source(put(content)).read(0, 2000).equals(table)
+    assert asked == [2**16]
+
+
+def test_columns_whose_names_have_dots_are_told_apart(put, little_memory):
+    # Both are "a.b" to Parquet; the texts of one stay in their dictionary.
+    records = pa.StructArray.from_arrays([pa.array(["x" * 2**17] * 300)], ["b"])
+    coded = pa.array(["y"] * 300).dictionary_encode()
+    content = to_parquet(pa.table({"a": records, "a.b": coded}))
+    (size,) = measure(content)
+    assert size.letters > FREE
+    with pytest.raises(ValueError, match="of memory, and only"):
+        read_table(put(content))
+
+
+def test_values_of_other_types_are_counted_by_their_bytes():
+    decimals = pa.array([[Decimal(1), Decimal(2)], None])
+    assert _add_up_letters(decimals) == 2 * 16
 
 
 def test_the_other_columns_of_a_file_that_is_refused_can_be_read(put, little_memory):
@@ -257,17 +331,18 @@ def test_damaged_heads_are_refused(put, read):
             read(put(content[:4] + damage + content[4 + len(damage) :]))
 
 
-def to_heads(n_values, n_bytes, place, n_columns=1, pages=bytes(64)):
-    """Return the heads of a file of one column, with a footer that says this of it."""
+def to_heads(n_values, n_bytes, place, n_columns=1, pages=bytes(64), n_chunks=1):
+    """Return the heads of a file of few columns; its footer says this of each."""
     numbers = [0x56, n_values], [0x26, n_bytes], [0x26, place]
     chunk = b"".join(
         bytes([head]) + to_varint((value << 1) ^ (value >> 63))
         for head, value in numbers
     )
-    # A list of one row group, and in it a list of one column.
-    footer = bytes([0x49, 0x1C, 0x19, 0x1C, 0x3C]) + chunk + bytes(4)
+    # A list of one row group, and in it a list of columns.
+    columns = (bytes([0x3C]) + chunk + bytes(2)) * n_chunks
+    footer = bytes([0x49, 0x1C, 0x19, n_chunks << 4 | 12]) + columns + bytes(2)
     content = pages + footer + len(footer).to_bytes(4, "little") + b"PAR1"
-    leaf = Leaf("a", 8, is_list=False, is_text=False, is_coded=False)
+    leaf = Leaf("a", "a", 8, 2, n_lists=0, is_text=False, is_coded=False)
     return PageHeads(pa.BufferReader(content), [leaf] * n_columns)
 
 
@@ -297,13 +372,33 @@ def test_pages_of_less_than_nothing_are_refused():
 
 def test_pages_of_unknown_sorts_are_passed_over():
     unknown = bytes([0x15, 18, 0x15, 6, 0x15, 6, 0, *b"abc"])
-    data = bytes([0x15, 0, 0x15, 80, 0x15, 6, 0x2C, 0x15, 10, 0, 0, *b"abc"])
-    heads = to_heads(5, 30, 0, pages=unknown + data + bytes(9))
+    heads = to_heads(5, 30, 0, pages=unknown + DATA + bytes(9))
     assert heads.measure(0) == GroupSize(pages=40, rows=43)
 
 
+DATA = bytes([0x15, 0, 0x15, 80, 0x15, 6, 0x2C, 0x15, 10, 0, 0, *b"abc"])
+
+
+def test_columns_that_lie_over_each_other_are_refused():
+    """Else a few bytes could be the pages of very many columns."""
+    heads = to_heads(999, 5 * len(DATA), 0, n_columns=9, n_chunks=9, pages=5 * DATA)
+    with pytest.raises(Broken, match="lie over each other"):
+        heads.measure(0)
+
+
+def test_pages_behind_the_end_count_as_far_as_pyarrow_reads():
+    # Of old files, it reads a hundred bytes more.
+    heads = to_heads(10, len(DATA), 0, pages=2 * DATA + bytes(100))
+    assert heads.measure(0) == GroupSize(pages=40, rows=80)
+
+
+def test_what_is_no_page_behind_the_end_does_not_count():
+    heads = to_heads(10, len(DATA), 0, pages=DATA + b"\x1f" * 100)
+    assert heads.measure(0) == GroupSize(pages=40, rows=40)
+
+
 def test_a_column_may_end_before_its_values_do():
-    assert to_heads(5, 0, 4).measure(0) == GroupSize()
+    assert to_heads(5, 0, 64, pages=b"\x1f" * 64).measure(0) == GroupSize()
 
 
 # Thrift -------------------------------------------------------------------------------
@@ -354,6 +449,12 @@ def test_numbers(value):
 def test_of_fields_that_are_there_twice_the_last_counts():
     # Numbers of fields go up; a step of 0 is followed by the number itself.
     assert CompactReader(bytes([0x15, 2, 0x05, 2, 4, 0])).record({1: I32}) == {1: 2}
+
+
+def test_of_records_that_are_there_twice_all_fields_count():
+    content = bytes([0x1C, 0x15, 2, 0x15, 4, 0, 0x0C, 2, 0x15, 6, 0, 0])
+    found = CompactReader(content).record({1: {1: I32, 2: I32}})
+    assert found == {1: {1: 3, 2: 2}}
 
 
 def test_numbers_of_fields_go_round():

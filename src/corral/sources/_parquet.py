@@ -14,8 +14,9 @@ from corral.sources._files import FileMark, describe_files, mark_file
 from corral.tables._arrow import need_arrow
 from corral.tables._broken import Broken, first_line, say_broken
 from corral.tables._limits import check_memory
-from corral.tables._parquet import count_unfolded, limit_rows, open_parquet
-from corral.tables._parquet_size import GroupSize, Leaf, PageHeads, find_leaves
+from corral.tables._parquet import LetterCounter, limit_rows, open_parquet
+from corral.tables._parquet_leaves import Leaf, find_leaves, measure_cell
+from corral.tables._parquet_size import GroupSize, PageHeads
 from corral.tables._read import SUFFIXES, check_exists, check_names
 
 # A batch has about so many bytes, and so many rows at most: a row group may be larger
@@ -118,6 +119,8 @@ class ParquetSource(StreamedSource):
         full = [footer for footer in footers if sum(footer.n_rows)]
         sieve.check_left(full, self._title)
         self._schema = _choose_schema(full[0], columns)
+        # Bytes of a row, without letters and lists.
+        self._width = int(sum(map(measure_cell, self._schema.types)))
         full = sieve.keep(partial(_check_schema, first=full[0], columns=columns), full)
         measured = sieve.keep(partial(self._measure, sieve=sieve), full)
         groups = [group for of_file in measured for group in of_file]
@@ -158,11 +161,15 @@ class ParquetSource(StreamedSource):
 
     def _measure(self, footer: _Footer, sieve: Sieve) -> list[_Group]:
         """Return the row groups of a file that have rows and fit into memory."""
+        path = footer.mark.path
         try:
-            with need_arrow().OSFile(footer.mark.path) as file:
+            with need_arrow().OSFile(path) as file:
                 heads = PageHeads(file, footer.leaves, set(self._schema.names))
-                measure = partial(_measure_group, heads=heads)
-                return sieve.keep(measure, _groups_of(footer))
+                with LetterCounter(path, heads.leaves) as counter:
+                    measure = partial(
+                        _measure_group, heads=heads, counter=counter, width=self._width
+                    )
+                    return sieve.keep(measure, _groups_of(footer))
         except Broken as error:
             raise UnreadableBlockError(f"{footer.mark} {error}") from error
 
@@ -177,9 +184,9 @@ class ParquetSource(StreamedSource):
         """Yield the rows of a row group as tables."""
         pa = need_arrow()
         names = self._schema.names
-        width = max(group.size.rows // group.n_rows, 1)
+        width = max(group.size.rows // group.n_rows, self._width, 1)
         most = min(max(_BATCH_BYTES // width, 1), _BATCH_ROWS)
-        most = limit_rows(group.size.texts, most)
+        most = limit_rows(group.size.text, most)
         n_rows = 0
         try:
             for batch in file.iter_batches(most, [group.number], names):
@@ -251,13 +258,16 @@ def _groups_of(footer: _Footer) -> list[_Group]:
     ]
 
 
-def _measure_group(group: _Group, heads: PageHeads) -> _Group:
+def _measure_group(
+    group: _Group, heads: PageHeads, counter: LetterCounter, width: int
+) -> _Group:
     """Return a row group with what it takes, if that fits into memory."""
     try:
         size = heads.measure(group.number)
-        if size.unfolded > find_free_memory():
-            size = count_unfolded(group.mark.path, size, group.number, heads.leaves)
-        check_memory(size.pages + size.all_lists, _READ_LESS)
+        n_bytes = size.pages + size.lists + width
+        if size.list_letters and n_bytes + size.all_lists > find_free_memory():
+            size = counter.count(size, group.number)
+        check_memory(size.pages + size.all_lists + width, _READ_LESS)
     except Broken as error:
         raise UnreadableBlockError(f"{group} {error}") from error
     return group._replace(size=size)

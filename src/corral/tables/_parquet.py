@@ -1,14 +1,19 @@
 """Parquet files: what they say of themselves is not believed before it is checked."""
 
+from contextlib import ExitStack
+from functools import cached_property
 from typing import Any
 
 from corral._memory import find_free_memory
 from corral.tables._arrow import need_arrow
 from corral.tables._broken import MEND, Broken, say_broken
 from corral.tables._limits import check_columns, check_memory
-from corral.tables._parquet_size import GroupSize, Leaf, PageHeads, find_leaves
+from corral.tables._parquet_leaves import Leaf, find_leaves, measure_cell
+from corral.tables._parquet_size import COPIES, GroupSize, PageHeads
 
-# Rows of texts that are decoded to see how long they are.
+# Rows whose letters are counted at once: of texts that are places in a dictionary, of
+# which each batch has a copy, and of others.
+_CODED_ROWS = 2**20
 _TRIED_ROWS = 2**10
 
 # A dictionary of texts that all differ takes so many times what they take as a list.
@@ -16,6 +21,9 @@ _COUNTING = 6
 
 # Texts that are decoded at once take this share of the free memory at most.
 _TEXT_SHARE = 0.25
+
+# So much may be decoded at once without a look at what is free.
+_ALWAYS_FREE = 2**24
 
 
 def read_parquet(content: Any) -> Any:
@@ -80,88 +88,127 @@ def _check_footer(meta: Any) -> None:
 
 def _check_size(file: Any, content: Any) -> None:
     """Refuse a file that does not fit into memory, before it is unpacked."""
-    width = sum(_measure_cell(kind) for kind in file.schema_arrow.types)
-    n_bytes = int(width * file.metadata.num_rows)
+    n_rows = file.metadata.num_rows
+    n_bytes = int(n_rows * sum(map(measure_cell, file.schema_arrow.types)))
     # Where this is too much already, the heads of pages need not be looked for.
     check_memory(n_bytes)
-    heads = PageHeads(content, find_leaves(file))
+    leaves = find_leaves(file)
+    # As many columns as there are threads are read at the same time.
+    beside = sorted(leaf.beside for leaf in leaves if not leaf.n_lists)
+    n_bytes += n_rows * sum(beside[-need_arrow().cpu_count() :])
+    heads = PageHeads(content, leaves)
     sizes = [heads.measure(number) for number in range(len(heads))]
-    if sum(size.unfolded for size in sizes) > find_free_memory():
-        sizes = [
-            count_unfolded(content, size, number, heads.leaves)
-            for number, size in enumerate(sizes)
-        ]
-    pages = max((size.pages for size in sizes), default=0)
-    check_memory(n_bytes + pages + sum(size.all_lists for size in sizes))
-    texts = max((size.texts for size in sizes), default=0)
-    _check_texts(file, heads.leaves, limit_rows(texts, _TRIED_ROWS))
+    n_bytes += max((size.pages for size in sizes), default=0)
+    if n_bytes + _add_up(sizes) > find_free_memory():
+        with LetterCounter(content, leaves) as counter:
+            sizes = [counter.count(size, number) for number, size in enumerate(sizes)]
+    check_memory(n_bytes + _add_up(sizes))
 
 
-def count_unfolded(
-    source: Any, size: GroupSize, number: int, leaves: list[Leaf]
-) -> GroupSize:
-    """Return what a row group takes, with the texts in lists counted.
+def _add_up(sizes: list[GroupSize]) -> int:
+    """Return what all lists and texts of row groups take."""
+    return sum(size.all_lists + COPIES * size.letters for size in sizes)
 
-    They are read as places in a dictionary, in which a long text is there once.
+
+class LetterCounter(ExitStack):
+    """Counts the letters of texts, where the most that they may be is too much.
 
     Parameters
     ----------
     source : str or pyarrow.NativeFile
-    size : GroupSize
-        With the most that they may take.
-    number : int
-        Of the row group.
     leaves : list of Leaf
         The columns that are read.
-
-    Returns
-    -------
-    size : GroupSize
     """
-    check_memory(size.pages + _COUNTING * size.lists)
-    paths = [leaf.path for leaf in leaves if leaf.is_list and leaf.is_text]
-    try:
-        with open_parquet(source, read_dictionary=paths) as file:
-            batches = file.iter_batches(_TRIED_ROWS, [number], paths)
-            n_bytes = sum(
-                _count_letters(column) for batch in batches for column in batch.columns
+
+    def __init__(self, source: Any, leaves: list[Leaf]) -> None:
+        super().__init__()
+        self._source = source
+        texts = [leaf for leaf in leaves if leaf.is_text and not leaf.is_coded]
+        self._in_lists = [leaf.path for leaf in texts if leaf.n_lists]
+        self._in_rows = [leaf.path for leaf in texts if not leaf.n_lists]
+
+    def count(self, size: GroupSize, number: int) -> GroupSize:
+        """Return what a row group takes, with its letters counted.
+
+        Parameters
+        ----------
+        size : GroupSize
+            With the most that they may take.
+        number : int
+            Of the row group.
+
+        Returns
+        -------
+        size : GroupSize
+        """
+        if size.pages + _COUNTING * size.lists > find_free_memory():
+            return size
+        in_lists = self._count_coded(self._in_lists, number)
+        in_rows = self._count_coded(self._in_rows, number)
+        if in_lists is not None:
+            size = size._replace(list_letters=in_lists)
+        if in_rows is None:
+            in_rows = self._count_decoded(size, number)
+        return size._replace(letters=in_rows)
+
+    @cached_property
+    def _coded(self) -> Any:
+        paths = self._in_lists + self._in_rows
+        return self.enter_context(open_parquet(self._source, read_dictionary=paths))
+
+    def _count_coded(self, paths: list[str], number: int) -> int | None:
+        """Return the letters of texts, read as places in a dictionary.
+
+        A long one is there once, however often it occurs. None if pyarrow makes no
+        dictionary of their type, or of the way in which they are written.
+        """
+        # Two columns may have the same path if there are dots in their names.
+        leaves = find_leaves(self._coded)
+        if {leaf.path for leaf in leaves if not leaf.is_coded}.intersection(paths):
+            return None
+        try:
+            return sum(
+                sum(map(_add_up_letters, batch.columns))
+                for path in paths
+                for batch in self._coded.iter_batches(_CODED_ROWS, [number], [path])
             )
-    except (need_arrow().ArrowException, OSError):
-        # There are ways to write texts of which pyarrow makes no dictionary.
-        return size
-    return size._replace(unfolded=n_bytes)
+        except (need_arrow().ArrowException, OSError):
+            return None
+
+    def _count_decoded(self, size: GroupSize, number: int) -> int:
+        """Return the letters of texts in no list, decoded a few rows at a time."""
+        n_letters, free = 0, find_free_memory()
+        n_rows = limit_rows(size.text, _TRIED_ROWS)
+        with open_parquet(self._source) as file:
+            for batch in file.iter_batches(n_rows, [number], self._in_rows):
+                n_letters += batch.nbytes
+                if n_letters > free:
+                    break
+        return n_letters
 
 
-def _count_letters(array: Any) -> int:
+def _add_up_letters(array: Any) -> int:
     """Return how long all texts in nested lists and records of them are."""
     pa, compute = need_arrow(), need_arrow("pyarrow.compute")
     if pa.types.is_dictionary(array.type):
         lengths = compute.binary_length(array.dictionary)
         return compute.sum(lengths.take(array.indices)).as_py() or 0
     if pa.types.is_map(array.type):
-        return _count_letters(array.keys) + _count_letters(array.items)
+        return _add_up_letters(array.keys) + _add_up_letters(array.items)
     if pa.types.is_struct(array.type):
-        return sum(map(_count_letters, array.flatten()))
-    return _count_letters(array.flatten())
+        return sum(map(_add_up_letters, array.flatten()))
+    if hasattr(array, "flatten"):
+        return _add_up_letters(array.flatten())
+    return int(array.nbytes)
 
 
-def _measure_cell(kind: Any) -> float:
-    """Return the bytes that a cell of a type takes at least."""
-    types = need_arrow().types
-    if types.is_null(kind):
-        return 0.0
-    # Texts and lists have at least a place where they begin.
-    has_width = types.is_primitive(kind) or types.is_decimal(kind)
-    return kind.bit_width / 8 if has_width else 4.0
-
-
-def limit_rows(texts: int, n_rows: int) -> int:
+def limit_rows(text: int, n_rows: int) -> int:
     """Return how many rows may be decoded at once.
 
     Parameters
     ----------
-    texts : int
-        The bytes that the texts of a row may have.
+    text : int
+        The letters that the texts of a row may have.
     n_rows : int
         That would be decoded otherwise.
 
@@ -169,22 +216,6 @@ def limit_rows(texts: int, n_rows: int) -> int:
     -------
     n_rows : int
     """
-    if not texts:
+    if text * n_rows <= _ALWAYS_FREE:
         return n_rows
-    return max(min(int(_TEXT_SHARE * find_free_memory()) // texts, n_rows), 1)
-
-
-def _check_texts(file: Any, leaves: list[Leaf], n_rows: int) -> None:
-    """Refuse texts that do not fit into memory.
-
-    A long text that is there once may stand in all rows, which no page tells. They are
-    decoded a few rows at a time, and not kept.
-    """
-    texts = [leaf.path for leaf in leaves if leaf.is_text and not leaf.is_coded]
-    if not texts:
-        return
-    free, n_bytes = find_free_memory(), 0
-    for batch in file.iter_batches(n_rows, columns=texts):
-        n_bytes += batch.nbytes
-        if n_bytes > free:
-            check_memory(n_bytes)
+    return max(min(int(_TEXT_SHARE * find_free_memory()) // text, n_rows), 1)

@@ -1,20 +1,19 @@
 """What the pages of a Parquet file unpack to, told before they are unpacked.
 
 Each page begins with a head that says what it unpacks to and how many values it holds,
-for which pyarrow takes memory without a look at what is free, and never more than that.
-It does not show these heads. What the footer says of pages need not be true, and single
+for which pyarrow takes memory without a look at what is free. It does not show these
+heads. What the footer says of pages need not be true, and single
 columns of a damaged footer end the process if pyarrow is asked for them.
 """
 
 import struct
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
-from itertools import accumulate, compress
-from operator import mul
+from itertools import compress
 from typing import Any, NamedTuple
 
-from corral.tables._arrow import need_arrow
 from corral.tables._broken import MEND, Broken
+from corral.tables._parquet_leaves import Leaf
 from corral.tables._thrift import I32, I64, CompactReader
 
 # The last bytes of a file: how long its footer is, and the name of the format.
@@ -42,48 +41,19 @@ _MOST_HEAD_BYTES = 2**24
 # Some old writers did not count the head of the dictionary; pyarrow reads on so far.
 _UNCOUNTED_BYTES = 100
 
-_WIDTHS = {"BOOLEAN": 1, "INT32": 4, "FLOAT": 4, "INT64": 8, "DOUBLE": 8, "INT96": 12}
-
-# What a text takes beside its letters while it is in a dictionary, and once it is read.
+# What a text takes beside its letters while it is in a dictionary, and what points to
+# another value.
 _ENTRY_BYTES = 16
-_PLACE_BYTES = 4
+_POINTER_BYTES = 8
 
 # Lists grow while they are read, and are then copied to their length.
-_COPIES = 2
+COPIES = 2
 
 # What a value of a list takes beside its copies, to say in which list it is and
 # whether it is missing. Measured for numbers, texts, records and lists in lists: from 4
-# to 7.
-_LEVEL_BYTES = 7
-
-
-class Leaf(NamedTuple):
-    """A column of Parquet; a column of lists or records may have several.
-
-    Attributes
-    ----------
-    path : str
-        The names that lead to it.
-    width : int
-        Bytes of a value; of a text, those of its place.
-    is_list : bool
-        Whether a row may have many values.
-    is_text : bool
-    is_coded : bool
-        Whether it is read as places in a dictionary.
-    """
-
-    path: str
-    width: int
-    is_list: bool
-    is_text: bool
-    is_coded: bool
-
-    def is_of(self, names: Collection[str]) -> bool:
-        """Return whether it belongs to one of these columns of the table."""
-        # Names may have dots in them, too.
-        steps = self.path.split(".")
-        return any(path in names for path in accumulate(steps, "{}.{}".format))
+# to 7 in one list, and where it begins in each other.
+_LEVEL_BYTES = 3
+_LIST_BYTES = 4
 
 
 class GroupSize(NamedTuple):
@@ -94,27 +64,29 @@ class GroupSize(NamedTuple):
     pages : int
         The largest page of each column; these are unpacked at the same time.
     lists : int
-        All values of lists and all dictionaries, and what is needed beside them, but
-        for ``unfolded``.
-    unfolded : int
-        Texts that are written once and may be in lists any number of times: what they
-        take at most.
-    texts : int
-        The texts of a row that are written once and may stand in all rows.
+        All values of lists, and what is needed beside them, but for letters.
+    list_letters : int
+        The most that the letters of texts in lists take: those that are written once
+        may be there any number of times.
+    letters : int
+        The same of texts in no list.
+    text : int
+        The letters of a row that are written once and may stand in all rows.
     rows : int
         All pages, unpacked, or the values in them where these take more.
     """
 
     pages: int = 0
     lists: int = 0
-    unfolded: int = 0
-    texts: int = 0
+    list_letters: int = 0
+    letters: int = 0
+    text: int = 0
     rows: int = 0
 
     @property
     def all_lists(self) -> int:
-        """What lists take with all their texts."""
-        return self.lists + _COPIES * self.unfolded
+        """What lists take with their texts."""
+        return self.lists + COPIES * self.list_letters
 
 
 class _Page(NamedTuple):
@@ -139,31 +111,6 @@ class _Page(NamedTuple):
     coding: int
 
 
-def find_leaves(file: Any) -> list[Leaf]:
-    """Return the columns of a Parquet file.
-
-    Parameters
-    ----------
-    file : pyarrow.parquet.ParquetFile
-
-    Returns
-    -------
-    leaves : list of Leaf
-    """
-    types, table = need_arrow().types, file.schema_arrow
-    columns = zip(table.names, table.types, strict=True)
-    coded = {name for name, kind in columns if types.is_dictionary(kind)}
-    schema = file.schema
-    return [_describe(schema.column(number), coded) for number in range(len(schema))]
-
-
-def _describe(column: Any, coded: set[str]) -> Leaf:
-    path, kind = column.path, column.physical_type
-    is_list, is_text = column.max_repetition_level > 0, kind == "BYTE_ARRAY"
-    width = _PLACE_BYTES if is_text else _WIDTHS.get(kind, max(column.length, 0))
-    return Leaf(path, width, is_list, is_text, path in coded)
-
-
 class PageHeads:
     """The heads of the pages of a Parquet file.
 
@@ -186,7 +133,8 @@ class PageHeads:
         self, file: Any, leaves: list[Leaf], names: Collection[str] | None = None
     ) -> None:
         self._file = file
-        self._is_read = [names is None or leaf.is_of(names) for leaf in leaves]
+        self._n_left = file.size()
+        self._is_read = [names is None or leaf.name in names for leaf in leaves]
         self.leaves = list(compress(leaves, self._is_read))
         with _telling_why():
             self._groups = [group.get(1, []) for group in _read_footer(file).get(4, [])]
@@ -202,10 +150,35 @@ class PageHeads:
             if len(chunks) != len(self._is_read):
                 raise ValueError("a row group has other columns than the table")
             pages = [
-                list(_read_pages(self._file, chunk.get(3, {})))
+                self._read_pages(chunk.get(3, {}))
                 for chunk in compress(chunks, self._is_read)
             ]
             return _add_up(map(_measure, pages, self.leaves))
+
+    def _read_pages(self, chunk: dict[int, int]) -> list[_Page]:
+        """Return the pages of a column of a row group, as pyarrow goes through them."""
+        n_values, n_bytes, place, dictionary = (chunk.get(j, 0) for j in _CHUNK)
+        if 0 < dictionary < place:
+            place = dictionary
+        start, end, pages = place, place + n_bytes, []
+        if not 0 <= start <= end <= self._file.size():
+            raise ValueError("a column lies outside of the file")
+        last = end + _UNCOUNTED_BYTES
+        while n_values > 0 and place < last:
+            try:
+                page, place = _read_page(self._file, place, last)
+            except (EOFError, ValueError):
+                if place >= end:
+                    break
+                raise
+            place += page.n_packed
+            n_values -= page.n_values
+            pages.append(page)
+        # A few bytes of the file could be the pages of very many columns.
+        self._n_left -= min(place, end) - start
+        if self._n_left < 0:
+            raise ValueError("its columns lie over each other")
+        return pages
 
 
 @contextmanager
@@ -225,20 +198,24 @@ def _measure(pages: list[_Page], leaf: Leaf) -> GroupSize:
     n_bytes = sum(page.n_bytes for page in pages)
     n_values = sum(page.n_values for page in pages)
     largest = max((page.n_bytes for page in pages), default=0)
-    entry = _ENTRY_BYTES if leaf.is_text else leaf.width
+    entry = _ENTRY_BYTES if leaf.is_text else leaf.width + _POINTER_BYTES
     size = GroupSize(
         pages=largest + entry * sum(page.n_entries for page in pages),
         rows=max(n_bytes, n_values * leaf.width),
     )
-    longest = _find_longest(pages) if leaf.is_text and not leaf.is_coded else []
-    if not (leaf.is_list or leaf.is_coded):
-        return size._replace(texts=max(longest, default=0))
-    lists = n_values * (_COPIES * leaf.width + _LEVEL_BYTES)
+    longest = _find_longest(pages)
+    letters = n_bytes
+    if not leaf.is_coded:
+        letters += sum(
+            page.n_values * text for page, text in zip(pages, longest, strict=True)
+        )
+    if leaf.n_lists or leaf.is_coded:
+        beside = _LEVEL_BYTES + _LIST_BYTES * leaf.n_lists
+        size = size._replace(lists=n_values * (COPIES * leaf.width + beside))
+        return size._replace(list_letters=letters) if leaf.is_text else size
     if leaf.is_text:
-        lists += _COPIES * n_bytes
-    counts = [page.n_values for page in pages]
-    unfolded = sum(map(mul, counts, longest))
-    return size._replace(lists=lists, unfolded=unfolded)
+        return size._replace(letters=letters, text=max(longest, default=0))
+    return size
 
 
 def _find_longest(pages: list[_Page]) -> list[int]:
@@ -255,21 +232,6 @@ def _read_footer(file: Any) -> dict[int, Any]:
     end = file.size() - _END.size
     n_bytes, _ = _END.unpack(file.read_at(_END.size, end))
     return CompactReader(file.read_at(n_bytes, end - n_bytes)).record(_FOOTER)
-
-
-def _read_pages(file: Any, chunk: dict[int, int]) -> Iterator[_Page]:
-    """Yield the pages of a column of a row group, as pyarrow goes through them."""
-    n_values, n_bytes, place, dictionary = (chunk.get(j, 0) for j in _CHUNK)
-    if 0 < dictionary < place:
-        place = dictionary
-    end = place + n_bytes
-    if not 0 <= place <= end <= file.size():
-        raise ValueError("a column lies outside of the file")
-    while n_values > 0 and place < end:
-        page, place = _read_page(file, place, end + _UNCOUNTED_BYTES)
-        place += page.n_packed
-        n_values -= page.n_values
-        yield page
 
 
 def _read_page(file: Any, place: int, end: int) -> tuple[_Page, int]:

@@ -1,7 +1,8 @@
 """Records in the compact form of Thrift, in which Parquet writes what it says of pages.
 
-As its C++ reader does, a field whose type is not the expected one is passed over, and
-of fields that are there twice the last counts: what pyarrow reads is what is seen here.
+As its C++ reader does, a field whose type is not the expected one is passed over, of
+fields that are there twice the last counts, and of records that are there twice the
+fields of both: what pyarrow reads is what is seen here.
 """
 
 from typing import Any
@@ -44,7 +45,9 @@ class CompactReader:
         self._depth = 0
         self.place = 0
 
-    def record(self, wanted: dict[int, Any]) -> dict[int, Any]:
+    def record(
+        self, wanted: dict[int, Any], before: dict[int, Any] | None = None
+    ) -> dict[int, Any]:
         """Read a record.
 
         Parameters
@@ -52,6 +55,8 @@ class CompactReader:
         wanted : dict
             The numbers of fields that are wanted. ``I32`` and ``I64`` are numbers, a
             dict is a record of its own, and a list with a dict is a list of records.
+        before : dict, default=None
+            Fields of the same record that were read before.
 
         Returns
         -------
@@ -59,7 +64,7 @@ class CompactReader:
             Those that are there, by their numbers.
         """
         self._go_deeper()
-        fields, number = {}, 0
+        fields, number = dict(before or {}), 0
         while True:
             head = self._byte()
             kind = head & 15
@@ -70,20 +75,20 @@ class CompactReader:
             number = (number + step if step else self._signed(32)) & 0xFFFF
             shape = wanted.get(number)
             if shape is not None and kind == _kind_of(shape):
-                fields[number] = self._value(shape)
+                fields[number] = self._value(shape, fields.get(number))
             elif kind not in (_TRUE, _FALSE):
                 # Those two are said by the kind alone.
                 self._skip(kind)
         self._depth -= 1
         return fields
 
-    def _value(self, shape: Any) -> Any:
+    def _value(self, shape: Any, before: Any) -> Any:
         if shape == I32:
             return self._signed(32)
         if shape == I64:
             return self._signed(64)
         if isinstance(shape, dict):
-            return self.record(shape)
+            return self.record(shape, before)
         size, _ = self._list_head()
         return [self.record(shape[0]) for _ in range(size)]
 
