@@ -35,8 +35,8 @@ FORMS = {
 @pytest.fixture
 def little_memory(monkeypatch):
     """Let 28 MiB be free."""
-    for module in ("tables._limits", "tables._parquet", "sources._parquet"):
-        monkeypatch.setattr(f"corral.{module}.find_free_memory", lambda: FREE)
+    for module in ("_limits", "_parquet"):
+        monkeypatch.setattr(f"corral.tables.{module}.find_free_memory", lambda: FREE)
 
 
 @pytest.fixture

@@ -6,14 +6,13 @@ from itertools import accumulate, groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from corral._memory import find_free_memory
 from corral.sources._base import Sieve, StreamedSource, choose_names, plain_schema
 from corral.sources._cursor import Cursor
 from corral.sources._errors import UnreadableBlockError
 from corral.sources._files import FileMark, describe_files, mark_file
 from corral.tables._arrow import need_arrow
 from corral.tables._broken import Broken, first_line, say_broken
-from corral.tables._limits import check_memory
+from corral.tables._limits import check_memory, fits
 from corral.tables._parquet import LetterCounter, limit_rows, open_parquet
 from corral.tables._parquet_leaves import Leaf, find_leaves, measure_cell
 from corral.tables._parquet_size import GroupSize, PageHeads
@@ -264,8 +263,7 @@ def _measure_group(
     """Return a row group with what it takes, if that fits into memory."""
     try:
         size = heads.measure(group.number)
-        n_bytes = size.pages + size.lists + width
-        if size.list_letters and n_bytes + size.all_lists > find_free_memory():
+        if size.list_letters and not fits(size.pages + size.all_lists + width):
             size = counter.count(size, group.number)
         check_memory(size.pages + size.all_lists + width, _READ_LESS)
     except Broken as error:

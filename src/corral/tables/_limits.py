@@ -34,6 +34,11 @@ _READ_LESS = (
 )
 
 
+def fits(n_bytes: int) -> bool:
+    """Return whether so much memory is free."""
+    return n_bytes <= _ALWAYS_FREE or n_bytes <= find_free_memory()
+
+
 def check_memory(n_bytes: int, advice: str = _READ_LESS) -> None:
     """Refuse what takes more memory than is free.
 
@@ -44,13 +49,10 @@ def check_memory(n_bytes: int, advice: str = _READ_LESS) -> None:
     advice : str
         What to do about it.
     """
-    if n_bytes <= _ALWAYS_FREE:
-        return
-    free = find_free_memory()
-    if n_bytes > free:
+    if not fits(n_bytes):
         raise Broken(
             f"would take about {format_bytes(n_bytes)} of memory, and only "
-            f"{format_bytes(free)} are free. {advice}"
+            f"{format_bytes(find_free_memory())} are free. {advice}"
         )
 
 

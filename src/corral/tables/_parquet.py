@@ -7,7 +7,7 @@ from typing import Any
 from corral._memory import find_free_memory
 from corral.tables._arrow import need_arrow
 from corral.tables._broken import MEND, Broken, say_broken
-from corral.tables._limits import check_columns, check_memory
+from corral.tables._limits import check_columns, check_memory, fits
 from corral.tables._parquet_leaves import Leaf, find_leaves, measure_cell
 from corral.tables._parquet_size import COPIES, GroupSize, PageHeads
 
@@ -99,7 +99,7 @@ def _check_size(file: Any, content: Any) -> None:
     heads = PageHeads(content, leaves)
     sizes = [heads.measure(number) for number in range(len(heads))]
     n_bytes += max((size.pages for size in sizes), default=0)
-    if n_bytes + _add_up(sizes) > find_free_memory():
+    if not fits(n_bytes + _add_up(sizes)):
         with LetterCounter(content, leaves) as counter:
             sizes = [counter.count(size, number) for number, size in enumerate(sizes)]
     check_memory(n_bytes + _add_up(sizes))
@@ -141,7 +141,7 @@ class LetterCounter(ExitStack):
         -------
         size : GroupSize
         """
-        if size.pages + _COUNTING * size.lists > find_free_memory():
+        if not fits(size.pages + _COUNTING * size.lists):
             return size
         in_lists = self._count_coded(self._in_lists, number)
         in_rows = self._count_coded(self._in_rows, number)
