@@ -11,9 +11,15 @@ from corral.sources import open_source
 from corral.tables import read_table
 from corral.tables._broken import Broken
 from corral.tables._parquet import _add_up_letters, open_parquet
+from corral.tables._parquet_deltas import (
+    LENGTHS,
+    SHARED,
+    check_lengths,
+    unpack_page,
+)
 from corral.tables._parquet_leaves import Leaf, find_leaves
 from corral.tables._parquet_size import GroupSize, PageHeads
-from corral.tables._thrift import I32, I64, CompactReader
+from corral.tables._thrift import I32, I64, TRUE, CompactReader
 from tests.fuzz.mutate_inputs import to_parquet
 
 FREE = 28 * 2**20
@@ -342,7 +348,9 @@ def to_heads(n_values, n_bytes, place, n_columns=1, pages=bytes(64), n_chunks=1)
     columns = (bytes([0x3C]) + chunk + bytes(2)) * n_chunks
     footer = bytes([0x49, 0x1C, 0x19, n_chunks << 4 | 12]) + columns + bytes(2)
     content = pages + footer + len(footer).to_bytes(4, "little") + b"PAR1"
-    leaf = Leaf("a", "a", 8, 2, n_lists=0, is_text=False, is_coded=False)
+    leaf = Leaf(
+        "a", "a", 8, 2, n_lists=0, has_gaps=False, is_text=False, is_coded=False
+    )
     return PageHeads(pa.BufferReader(content), [leaf] * n_columns)
 
 
@@ -401,6 +409,80 @@ def test_a_column_may_end_before_its_values_do():
     assert to_heads(5, 0, 64, pages=b"\x1f" * 64).measure(0) == GroupSize()
 
 
+# Lengths as differences ---------------------------------------------------------------
+
+DELTAS = ["DELTA_LENGTH_BYTE_ARRAY", "DELTA_BYTE_ARRAY"]
+DELTA_COLUMNS = {
+    "texts": pa.array([f"{j:03}" for j in range(100)]),
+    "gaps": pa.array([None, "abc"] * 100),
+    "lists": pa.array([["abc", "abd"], None, ["x"]] * 50),
+    "nothing": pa.nulls(100, pa.string()),
+}
+
+
+def write_deltas(column, coding, **options):
+    """Return a file whose texts are written by their lengths."""
+    path = "a.list.element" if pa.types.is_list(column.type) else "a"
+    codings = {"use_dictionary": False, "column_encoding": {path: coding}}
+    return to_parquet(pa.table({"a": column}), **codings, **options)
+
+
+@pytest.mark.parametrize("coding", DELTAS)
+@pytest.mark.parametrize("version", ["1.0", "2.0"])
+@pytest.mark.parametrize("packing", ["none", "snappy", "gzip", "zstd", "brotli", "lz4"])
+@pytest.mark.parametrize("column", DELTA_COLUMNS.values(), ids=DELTA_COLUMNS)
+def test_texts_that_are_written_by_their_lengths_are_read(
+    put, coding, version, packing, column
+):
+    content = write_deltas(
+        column, coding, data_page_version=version, compression=packing
+    )
+    path = put(content)
+    assert read_table(path)["a"].combine_chunks().equals(column)
+    assert open_source(path).read(0, len(column))["a"].combine_chunks().equals(column)
+
+
+@pytest.mark.parametrize("read", [read_table, open_source])
+@pytest.mark.parametrize("coding", DELTAS)
+@pytest.mark.parametrize("version", ["1.0", "2.0"])
+def test_a_page_that_tells_of_more_texts_than_it_has_is_refused(
+    put, read, coding, version
+):
+    options = {"data_page_version": version, "compression": "none"}
+    content = write_deltas(DELTA_COLUMNS["texts"], coding, **options)
+    # Blocks of 128 numbers, in four parts, and 100 of them; the last head counts where
+    # texts share their beginnings.
+    head = bytes([0x80, 1, 4, 100])
+    start = content.rindex(head, 0, -200)
+    lying = content[:start] + bytes([0x80, 1, 4, 127]) + content[start + 4 :]
+    with pytest.raises(ValueError, match="tells of more texts than it has"):
+        read(put(lying))
+
+
+def test_differences_are_passed_over():
+    # A block of 8 numbers in 2 parts of 4: six of them, 5 bits each in the first part
+    # and none in the other. What follows are the letters.
+    numbers = [8, 2, 6, 0, 1, 6, 0, *b"abc"]
+    check_lengths(bytes([*numbers, *b"letters"]), 6, LENGTHS)
+    check_lengths(bytes(numbers * 2), 6, SHARED)
+    check_lengths(b"", 6, SHARED)
+    for wrong, coding in ((numbers, LENGTHS), (numbers * 2, SHARED)):
+        with pytest.raises(ValueError, match="more texts than it has"):
+            check_lengths(bytes(wrong), 5, coding)
+    with pytest.raises(EOFError):
+        check_lengths(bytes(numbers), 6, SHARED)
+
+
+def test_damaged_and_unknown_packing_is_refused():
+    with pytest.raises(ValueError, match="in the way 3, which is not known"):
+        unpack_page(b"abc", 3, 3)
+    content = write_deltas(DELTA_COLUMNS["texts"], DELTAS[0], compression="zstd")
+    place = content.index(b"\x28\xb5\x2f\xfd")
+    content = content[:place] + b"xxxx" + content[place + 4 :]
+    with pytest.raises(Broken, match="is broken: ZSTD decompression failed"):
+        measure(content)
+
+
 # Thrift -------------------------------------------------------------------------------
 
 # The field 1 of a number, and the end of the record.
@@ -436,6 +518,12 @@ def test_records_and_lists_of_records():
     content = bytes([0x1C, 0x16, 6, 0, 0x19, 0x2C, 0x16, 2, 0, 0x16, 4, 0, 0])
     found = CompactReader(content).record({1: {1: I64}, 2: [{1: I64}]})
     assert found == {1: {1: 3}, 2: [{1: 1}, {1: 2}]}
+
+
+def test_yes_and_no():
+    content = bytes([0x11, 0x12, 0x15, 2, 0])
+    found = CompactReader(content).record({1: TRUE, 2: TRUE, 3: TRUE})
+    assert found == {1: True, 2: False}
 
 
 @pytest.mark.parametrize("value", [0, 1, -1, 63, -64, 64, 2**31 - 1, -(2**31)])

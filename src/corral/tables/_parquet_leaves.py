@@ -31,6 +31,8 @@ class Leaf(NamedTuple):
         Bytes that a value takes while it is read, beside what it takes then.
     n_lists : int
         How many lists are in each other; 0 if a row has one value.
+    has_gaps : bool
+        Whether values may be missing.
     is_text : bool
     is_coded : bool
         Whether it is read as places in a dictionary.
@@ -41,6 +43,7 @@ class Leaf(NamedTuple):
     width: int
     beside: int
     n_lists: int
+    has_gaps: bool
     is_text: bool
     is_coded: bool
 
@@ -101,6 +104,7 @@ def _describe(column: Any, name: str, kind: Any) -> Leaf:
         width,
         copied + _LEVEL_BYTES,
         column.max_repetition_level,
+        column.max_definition_level > 0,
         is_text,
         need_arrow().types.is_dictionary(kind),
     )

@@ -9,29 +9,38 @@ columns of a damaged footer end the process if pyarrow is asked for them.
 import struct
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
-from itertools import compress
+from itertools import compress, repeat
 from typing import Any, NamedTuple
 
-from corral.tables._broken import MEND, Broken
+from corral.tables._broken import MEND, Broken, first_line
+from corral.tables._parquet_deltas import (
+    LENGTHS,
+    SHARED,
+    check_lengths,
+    skip_levels,
+    unpack_page,
+)
 from corral.tables._parquet_leaves import Leaf
-from corral.tables._thrift import I32, I64, CompactReader
+from corral.tables._thrift import I32, I64, TRUE, CompactReader
 
 # The last bytes of a file: how long its footer is, and the name of the format.
 _END = struct.Struct("<I4s")
 
-# Fields by their numbers in Parquet's format. Of a column in a row group: how many
-# values and packed bytes it has, and where its data pages and its dictionary begin.
-_CHUNK = {5: I64, 7: I64, 9: I64, 11: I64}
+# Fields by their numbers in Parquet's format. Of a column in a row group: how it is
+# packed, how many values and packed bytes it has, and where its data pages and its
+# dictionary begin.
+_CHUNK = {4: I32, 5: I64, 7: I64, 9: I64, 11: I64}
 _FOOTER = {4: [{1: [{3: _CHUNK}]}]}
 
 # Of a page: what it is, its unpacked and packed bytes, and the head of each sort of
-# pages: the number of values, and of data also how they are written.
+# pages: the number of values, and of data also how they are written. Newer ones say how
+# many bytes their levels have, and whether what follows them is packed.
 _DATA, _DICTIONARY, _NEW_DATA, _UNKNOWN = 0, 2, 3, -1
-_PAGE = {1: I32, 2: I32, 3: I32, 5: {1: I32, 2: I32}, 7: {1: I32}, 8: {1: I32, 4: I32}}
+_NEW_HEAD = {1: I32, 4: I32, 5: I32, 6: I32, 7: TRUE}
+_PAGE = {1: I32, 2: I32, 3: I32, 5: {1: I32, 2: I32}, 7: {1: I32}, 8: _NEW_HEAD}
 
-# Texts that are written as places in a dictionary, in either version, and as what they
-# share with the one before and the rest.
-_OLD_PLACES, _PLACES, _DELTA_TEXTS = 2, 8, 7
+# Texts that are written as places in a dictionary, in either version.
+_OLD_PLACES, _PLACES = 2, 8
 
 # A head has few bytes, but for the least and the greatest text, and as many as this at
 # most, as pyarrow has it.
@@ -94,7 +103,7 @@ class _Page(NamedTuple):
 
     Attributes
     ----------
-    n_packed, n_bytes : int
+    n_packed, n_unpacked : int
         Bytes of the page in the file, and unpacked.
     n_values : int
         Of data; a dictionary has none.
@@ -102,13 +111,24 @@ class _Page(NamedTuple):
         Of a dictionary.
     coding : int
         How data are written.
+    n_levels : int or None
+        Bytes of the levels before the values; None if the levels tell.
+    is_packed : bool
+        Whether the values may be packed.
     """
 
     n_packed: int
-    n_bytes: int
+    n_unpacked: int
     n_values: int
     n_entries: int
     coding: int
+    n_levels: int | None
+    is_packed: bool
+
+    @property
+    def n_bytes(self) -> int:
+        """What it takes: if it is not packed what it has, whatever it says."""
+        return max(self.n_packed, self.n_unpacked)
 
 
 class PageHeads:
@@ -149,15 +169,15 @@ class PageHeads:
             chunks = self._groups[number]
             if len(chunks) != len(self._is_read):
                 raise ValueError("a row group has other columns than the table")
-            pages = [
-                self._read_pages(chunk.get(3, {}))
-                for chunk in compress(chunks, self._is_read)
-            ]
+            chunks = [chunk.get(3, {}) for chunk in compress(chunks, self._is_read)]
+            pages = map(self._read_pages, chunks, self.leaves)
             return _add_up(map(_measure, pages, self.leaves))
 
-    def _read_pages(self, chunk: dict[int, int]) -> list[_Page]:
+    def _read_pages(self, chunk: dict[int, int], leaf: Leaf) -> list[_Page]:
         """Return the pages of a column of a row group, as pyarrow goes through them."""
-        n_values, n_bytes, place, dictionary = (chunk.get(j, 0) for j in _CHUNK)
+        packing, n_values, n_bytes, place, dictionary = map(
+            chunk.get, _CHUNK, repeat(0)
+        )
         if 0 < dictionary < place:
             place = dictionary
         start, end, pages = place, place + n_bytes, []
@@ -168,9 +188,13 @@ class PageHeads:
             try:
                 page, place = _read_page(self._file, place, last)
             except (EOFError, ValueError):
+                # What follows a column is another one, or the footer.
                 if place >= end:
                     break
                 raise
+            if page.coding in (LENGTHS, SHARED):
+                content = self._file.read_at(page.n_packed, place)
+                _check_lengths(content, page, packing, leaf)
             place += page.n_packed
             n_values -= page.n_values
             pages.append(page)
@@ -185,8 +209,10 @@ class PageHeads:
 def _telling_why() -> Iterator[None]:
     try:
         yield
-    except (EOFError, ValueError) as error:
-        raise Broken(f"is broken: {error}. {MEND}") from error
+    except Broken:
+        raise
+    except (EOFError, OSError, ValueError) as error:
+        raise Broken(f"is broken: {first_line(error)}. {MEND}") from error
 
 
 def _add_up(sizes: Iterable[GroupSize]) -> GroupSize:
@@ -223,9 +249,22 @@ def _find_longest(pages: list[_Page]) -> list[int]:
     dictionary = sum(page.n_bytes for page in pages if page.n_entries)
     longest = {_OLD_PLACES: dictionary, _PLACES: dictionary}
     return [
-        page.n_bytes if page.coding == _DELTA_TEXTS else longest.get(page.coding, 0)
+        page.n_bytes if page.coding == SHARED else longest.get(page.coding, 0)
         for page in pages
     ]
+
+
+def _check_lengths(content: bytes, page: _Page, packing: int, leaf: Leaf) -> None:
+    """Refuse a page of lengths that tells of more than it has."""
+    if page.n_levels is None:
+        values = unpack_page(content, page.n_unpacked, packing)
+        values = skip_levels(values, bool(leaf.n_lists) + leaf.has_gaps)
+    else:
+        values = content[page.n_levels :]
+        if page.is_packed:
+            n_bytes = max(page.n_unpacked - page.n_levels, 0)
+            values = unpack_page(values, n_bytes, packing)
+    check_lengths(values, page.n_values, page.coding)
 
 
 def _read_footer(file: Any) -> dict[int, Any]:
@@ -253,11 +292,13 @@ def _make_page(head: dict[int, Any]) -> _Page:
     sort = head.get(1, _UNKNOWN)
     data = head.get({_DATA: 5, _NEW_DATA: 8}.get(sort, _UNKNOWN), {})
     entries = head.get(7, {}) if sort == _DICTIONARY else {}
-    # Pages that are not packed take what they have, whatever they say.
-    n_packed = head.get(3, 0)
-    n_bytes = max(head.get(2, 0), n_packed)
+    n_packed, n_unpacked = head.get(3, 0), head.get(2, 0)
     n_values, n_entries = data.get(1, 0), entries.get(1, 0)
-    if min(n_packed, n_values, n_entries) < 0:
+    coding, n_levels, is_packed = data.get(2, _UNKNOWN), None, True
+    if sort == _NEW_DATA:
+        coding, is_packed = data.get(4, _UNKNOWN), data.get(7, True)
+        n_levels = data.get(5, 0) + data.get(6, 0)
+    sizes = n_packed, n_unpacked, n_values, n_entries
+    if min(*sizes, n_levels or 0) < 0:
         raise ValueError("a page has less than nothing")
-    coding = data.get(2 if sort == _DATA else 4, _UNKNOWN)
-    return _Page(n_packed, n_bytes, n_values, n_entries, coding)
+    return _Page(*sizes, coding, n_levels, is_packed)

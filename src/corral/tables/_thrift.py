@@ -7,13 +7,13 @@ fields of both: what pyarrow reads is what is seen here.
 
 from typing import Any
 
-_TRUE, _FALSE, _BYTE, _I16, I32, I64, _DOUBLE, _BINARY, _LIST, _SET, _MAP, _STRUCT = (
+TRUE, _FALSE, _BYTE, _I16, I32, I64, _DOUBLE, _BINARY, _LIST, _SET, _MAP, _STRUCT = (
     range(1, 13)
 )
 _STOP = 0
 
 # What values take that are as long as their kind.
-_WIDTHS = {_TRUE: 1, _FALSE: 1, _BYTE: 1, _DOUBLE: 8}
+_WIDTHS = {TRUE: 1, _FALSE: 1, _BYTE: 1, _DOUBLE: 8}
 
 # How deep records may be nested; as Thrift has it.
 _MOST_DEPTH = 64
@@ -53,8 +53,9 @@ class CompactReader:
         Parameters
         ----------
         wanted : dict
-            The numbers of fields that are wanted. ``I32`` and ``I64`` are numbers, a
-            dict is a record of its own, and a list with a dict is a list of records.
+            The numbers of fields that are wanted. ``I32`` and ``I64`` are numbers,
+            ``TRUE`` is yes or no, a dict is a record of its own, and a list with a dict
+            is a list of records.
         before : dict, default=None
             Fields of the same record that were read before.
 
@@ -74,13 +75,25 @@ class CompactReader:
             # Numbers of fields have 16 bits, and go round.
             number = (number + step if step else self._signed(32)) & 0xFFFF
             shape = wanted.get(number)
-            if shape is not None and kind == _kind_of(shape):
-                fields[number] = self._value(shape, fields.get(number))
-            elif kind not in (_TRUE, _FALSE):
+            if kind in (TRUE, _FALSE):
                 # Those two are said by the kind alone.
+                if shape == TRUE:
+                    fields[number] = kind == TRUE
+            elif shape is not None and kind == _kind_of(shape):
+                fields[number] = self._value(shape, fields.get(number))
+            else:
                 self._skip(kind)
         self._depth -= 1
         return fields
+
+    def number(self) -> int:
+        """Read a whole number that is not negative."""
+        return self._varint()
+
+    def take(self, n_bytes: int) -> bytes:
+        """Read some bytes as they are."""
+        self._move(n_bytes)
+        return self._data[self.place - n_bytes : self.place]
 
     def _value(self, shape: Any, before: Any) -> Any:
         if shape == I32:
