@@ -40,10 +40,14 @@ def scale(outcome, name, factor):
     return Outcome(outcome.labels, outcome.scores * factor ** CASES[name].degree)
 
 
-@pytest.mark.parametrize("name", SCALED)
+@pytest.mark.parametrize("name", [name for name in SCALED if name != "lagrangian"])
 @given(data=st.data())
 def test_powers_of_two_change_nothing_but_the_unit_of_scores(name, data):
-    """Exempt are DBSCAN and TONMF, whose parameters have the unit of X; see below."""
+    """Exempt are DBSCAN and TONMF, whose parameters have the unit of X; see below.
+
+    So is Lagrangian clustering: of two rows that are a cluster, either may be the
+    exemplar.
+    """
     X = draw_rows(data, name)
     numbers = data.draw(few_numbers_for(len(X)))
     least, largest = _LEAST_POWER.get(name, -60), _LARGEST_POWER.get(name, 60)
