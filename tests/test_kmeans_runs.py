@@ -344,7 +344,7 @@ def test_a_far_row_is_not_the_only_start_of_kmeans_plusplus(seed, share):
     rng = np.random.default_rng(seed)
     settings = {"init": "k-means++", "k_range": (3, 3), "feature_share": share}
     group = np.repeat([0, 1], 12)
-    for _ in range(60):
+    for _ in range(40):
         X = rng.normal(scale=0.5, size=(24, 2)) + 9.0 * group[:, None]
         X = np.append(X, [[-1e12, -1e12]], axis=0)
         labels = label_rows(fit_runs(X, seed, **settings), X)[:, :-1]
