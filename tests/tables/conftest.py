@@ -13,3 +13,11 @@ def put(tmp_path):
         return path
 
     return write
+
+
+@pytest.fixture
+def little_memory(monkeypatch):
+    """Let 28 MiB be free."""
+    for module in ("_limits", "_formats", "_parquet", "_unpack"):
+        place = f"corral.tables.{module}.find_free_memory"
+        monkeypatch.setattr(place, lambda: 28 * 2**20)

@@ -21,14 +21,6 @@ from tests.fuzz.mutate_inputs import split_sparse, to_bytes, to_parquet, zstd
 MANY = 2**40
 
 
-@pytest.fixture
-def little_memory(monkeypatch):
-    """Let 28 MiB be free."""
-    for module in ("_limits", "_formats", "_parquet", "_unpack"):
-        place = f"corral.tables.{module}.find_free_memory"
-        monkeypatch.setattr(place, lambda: 28 * 2**20)
-
-
 def to_npy(shape, descr="<f8", content=bytes(80)):
     head = repr({"descr": descr, "fortran_order": False, "shape": shape}).encode()
     size = struct.pack("<H", len(head))

@@ -1,6 +1,7 @@
 """What Parquet unpacks to is told from the heads of its pages, whatever it says."""
 
 from decimal import Decimal
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -22,6 +23,7 @@ from corral.tables._parquet_size import GroupSize, PageHeads
 from corral.tables._thrift import I32, I64, TRUE, CompactReader
 from tests.fuzz.mutate_inputs import to_parquet
 
+# What little_memory leaves free.
 FREE = 28 * 2**20
 
 # Ways to write the same table.
@@ -39,20 +41,9 @@ FORMS = {
 
 
 @pytest.fixture
-def little_memory(monkeypatch):
-    """Let 28 MiB be free."""
-    for module in ("_limits", "_parquet"):
-        monkeypatch.setattr(f"corral.tables.{module}.find_free_memory", lambda: FREE)
-
-
-@pytest.fixture
-def put(tmp_path):
-    def write(content):
-        path = tmp_path / "t.parquet"
-        path.write_bytes(content)
-        return path
-
-    return write
+def put(put):
+    """Return what writes a Parquet file and returns its path."""
+    return partial(put, "t.parquet")
 
 
 def measure(content, names=None):

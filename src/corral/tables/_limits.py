@@ -23,7 +23,7 @@ _BYTES_PER_PLACE = 150
 _FREE_PLACES = 2**20
 
 # So much is there without a look, which takes a millisecond.
-_ALWAYS_FREE = 2**24
+ALWAYS_FREE = 2**24
 
 # Errors list so many names.
 _MOST_LISTED = 10
@@ -36,7 +36,7 @@ _READ_LESS = (
 
 def fits(n_bytes: int) -> bool:
     """Return whether so much memory is free."""
-    return n_bytes <= _ALWAYS_FREE or n_bytes <= find_free_memory()
+    return n_bytes <= ALWAYS_FREE or n_bytes <= find_free_memory()
 
 
 def check_memory(n_bytes: int, advice: str = _READ_LESS) -> None:

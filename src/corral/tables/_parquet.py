@@ -7,7 +7,7 @@ from typing import Any
 from corral._memory import find_free_memory
 from corral.tables._arrow import need_arrow
 from corral.tables._broken import MEND, Broken, say_broken
-from corral.tables._limits import check_columns, check_memory, fits
+from corral.tables._limits import ALWAYS_FREE, check_columns, check_memory, fits
 from corral.tables._parquet_leaves import Leaf, find_leaves, measure_cell
 from corral.tables._parquet_size import COPIES, GroupSize, PageHeads
 
@@ -21,9 +21,6 @@ _COUNTING = 6
 
 # Texts that are decoded at once take this share of the free memory at most.
 _TEXT_SHARE = 0.25
-
-# So much may be decoded at once without a look at what is free.
-_ALWAYS_FREE = 2**24
 
 
 def read_parquet(content: Any) -> Any:
@@ -156,15 +153,24 @@ class LetterCounter(ExitStack):
         paths = self._in_lists + self._in_rows
         return self.enter_context(open_parquet(self._source, read_dictionary=paths))
 
+    @cached_property
+    def _uncoded(self) -> set[str]:
+        """The paths of which pyarrow makes no dictionary.
+
+        Two columns may have the same path if there are dots in their names.
+        """
+        leaves = find_leaves(self._coded)
+        return {leaf.path for leaf in leaves if not leaf.is_coded}
+
     def _count_coded(self, paths: list[str], number: int) -> int | None:
         """Return the letters of texts, read as places in a dictionary.
 
         A long one is there once, however often it occurs. None if pyarrow makes no
         dictionary of their type, or of the way in which they are written.
         """
-        # Two columns may have the same path if there are dots in their names.
-        leaves = find_leaves(self._coded)
-        if {leaf.path for leaf in leaves if not leaf.is_coded}.intersection(paths):
+        if not paths:
+            return 0
+        if self._uncoded.intersection(paths):
             return None
         try:
             return sum(
@@ -216,6 +222,6 @@ def limit_rows(text: int, n_rows: int) -> int:
     -------
     n_rows : int
     """
-    if text * n_rows <= _ALWAYS_FREE:
+    if text * n_rows <= ALWAYS_FREE:
         return n_rows
     return max(min(int(_TEXT_SHARE * find_free_memory()) // text, n_rows), 1)

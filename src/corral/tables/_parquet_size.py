@@ -2,8 +2,8 @@
 
 Each page begins with a head that says what it unpacks to and how many values it holds,
 for which pyarrow takes memory without a look at what is free. It does not show these
-heads. What the footer says of pages need not be true, and single
-columns of a damaged footer end the process if pyarrow is asked for them.
+heads. What the footer says of pages need not be true, and single columns of a damaged
+footer end the process if pyarrow is asked for them.
 """
 
 import struct
