@@ -410,6 +410,17 @@ DELTA_COLUMNS = {
     "nothing": pa.nulls(100, pa.string()),
 }
 
+# Cells of one length, which share their beginnings.
+SAME_LENGTH = {
+    "few": pa.array([b"abcd", b"abce", b"xyzt", None] * 5, pa.binary(4)),
+    "many": pa.array([b"%06d" % (j * j % 10**6) for j in range(5000)], pa.binary(6)),
+    "long": pa.array(
+        [bytes(j) + bytes(range(j, 200)) for j in range(50)], pa.binary(200)
+    ),
+    "lists": pa.array([[b"abc", b"abd"], None, [b"xyz"]] * 50, pa.list_(pa.binary(3))),
+    "nothing": pa.nulls(100, pa.binary(3)),
+}
+
 
 def write_deltas(column, coding, **options):
     """Return a file whose texts are written by their lengths."""
@@ -427,6 +438,25 @@ def test_texts_that_are_written_by_their_lengths_are_read(put, coding, version, 
         path = put(write_deltas(column, coding, **options))
         for table in (read_table(path), open_source(path).read(0, len(column))):
             assert table["a"].combine_chunks().equals(column), packing
+
+
+@pytest.mark.parametrize("column", SAME_LENGTH.values(), ids=SAME_LENGTH)
+def test_cells_of_one_length_are_read(put, column):
+    path = put(write_deltas(column, "DELTA_BYTE_ARRAY"))
+    assert read_table(path)["a"].combine_chunks().equals(column)
+
+
+@pytest.mark.parametrize("read", [read_table, open_source])
+def test_cells_that_are_not_as_long_as_the_column_says_are_refused(put, read):
+    column = pa.array([b"abcd"] * 100, pa.binary(4))
+    content = write_deltas(column, "DELTA_BYTE_ARRAY", compression="none")
+    # A hundred numbers, the first of which is 0 and the least step between them, too.
+    start = content.index(bytes([0x80, 1, 4, 100, 0, 0]))
+    # Each cell shares four bytes more than the one before, so that the sum of their
+    # lengths grows with the square of their number.
+    lying = content[: start + 5] + bytes([8]) + content[start + 6 :]
+    with pytest.raises(ValueError, match="cells that are not 4 bytes long"):
+        read(put(lying))
 
 
 @pytest.mark.parametrize("read", [read_table, open_source])
@@ -447,17 +477,47 @@ def test_a_page_that_tells_of_more_texts_than_it_has_is_refused(
 
 
 def test_differences_are_passed_over():
-    # A block of 8 numbers in 2 parts of 4: six of them, 5 bits each in the first part
-    # and none in the other. What follows are the letters.
-    numbers = [8, 2, 6, 0, 1, 6, 0, *b"abc"]
-    check_lengths(bytes([*numbers, *b"letters"]), 6, LENGTHS)
-    check_lengths(bytes(numbers * 2), 6, SHARED)
-    check_lengths(b"", 6, SHARED)
+    # A block of 64 steps in 2 parts: of 40 numbers, the first 32 steps have 6 bits
+    # each, and the others none. What follows are the letters.
+    numbers = [64, 2, 40, 0, 1, 6, 0, *bytes(24)]
+    check_lengths(bytes([*numbers, *b"letters"]), 40, LENGTHS)
+    check_lengths(bytes(numbers * 2), 40, SHARED)
+    check_lengths(b"", 40, SHARED)
     for wrong, coding in ((numbers, LENGTHS), (numbers * 2, SHARED)):
         with pytest.raises(ValueError, match="more texts than it has"):
-            check_lengths(bytes(wrong), 5, coding)
+            check_lengths(bytes(wrong), 39, coding)
     with pytest.raises(EOFError):
-        check_lengths(bytes(numbers), 6, SHARED)
+        check_lengths(bytes(numbers), 40, SHARED)
+
+
+def test_differences_are_added_up():
+    # Five cells share 0, 1, 0, 2 and 1 bytes, and have 3, 2, 3, 1 and 2 of their own.
+    # Steps in one part of 32, with two bits each above -1, or above -2.
+    shared = [32, 1, 5, 0, 1, 2, 0b00_11_00_10, *bytes(7)]
+    own = [32, 1, 5, 6, 3, 2, 0b11_00_11_01, *bytes(7)]
+    check_lengths(bytes(shared + own), 5, SHARED, 3)
+    check_lengths(b"", 5, SHARED, 3)
+    for other, width in ((own, 4), ([32, 1, 5, 6, 0, 0], 3), ([32, 1, 1, 6], 3)):
+        with pytest.raises(ValueError, match=f"that are not {width} bytes long"):
+            check_lengths(bytes(shared + other), 5, SHARED, width)
+    with pytest.raises(ValueError, match="a difference of lengths has 40 bits"):
+        check_lengths(bytes([32, 1, 2, 0, 0, 40, *bytes(160), *own]), 5, SHARED, 3)
+
+
+@pytest.mark.parametrize("n_part", [0, 1, 31])
+def test_differences_in_small_parts_are_refused(n_part):
+    with pytest.raises(ValueError, match=f"packed in parts of {n_part}"):
+        check_lengths(bytes([n_part, 1, 2, 0, 0, 0]), 2, LENGTHS)
+
+
+def test_differences_that_do_not_fit_are_refused(little_memory):
+    numbers = [32, 1, *to_varint(2**30), 0, 0, 0]
+    with pytest.raises(Broken, match="would take about"):
+        check_lengths(bytes(numbers), 2**30, LENGTHS)
+    # A part of two million steps in a byte each, which its bits are unpacked to.
+    part = bytes([*to_varint(2**21), 1, *to_varint(2**21), 0, 0, 8]) + bytes(2**21)
+    with pytest.raises(Broken, match="would take about"):
+        check_lengths(part * 2, 2**21, SHARED, 0)
 
 
 def test_damaged_and_unknown_packing_is_refused():

@@ -255,7 +255,7 @@ def _find_longest(pages: list[_Page]) -> list[int]:
 
 
 def _check_lengths(content: bytes, page: _Page, packing: int, leaf: Leaf) -> None:
-    """Refuse a page of lengths that tells of more than it has."""
+    """Refuse a page of lengths that tells of more than it has, or of others."""
     if page.n_levels is None:
         values = unpack_page(content, page.n_unpacked, packing)
         values = skip_levels(values, bool(leaf.n_lists) + leaf.has_gaps)
@@ -264,7 +264,8 @@ def _check_lengths(content: bytes, page: _Page, packing: int, leaf: Leaf) -> Non
         if page.is_packed:
             n_bytes = max(page.n_unpacked - page.n_levels, 0)
             values = unpack_page(values, n_bytes, packing)
-    check_lengths(values, page.n_values, page.coding)
+    width = None if leaf.is_text else leaf.width
+    check_lengths(values, page.n_values, page.coding, width)
 
 
 def _read_footer(file: Any) -> dict[int, Any]:

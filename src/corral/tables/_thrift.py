@@ -73,7 +73,7 @@ class CompactReader:
                 break
             step = head >> 4
             # Numbers of fields have 16 bits, and go round.
-            number = (number + step if step else self._signed(32)) & 0xFFFF
+            number = (number + step if step else self.signed(32)) & 0xFFFF
             shape = wanted.get(number)
             if kind in (TRUE, _FALSE):
                 # Those two are said by the kind alone.
@@ -90,6 +90,11 @@ class CompactReader:
         """Read a whole number that is not negative."""
         return self._varint()
 
+    def signed(self, n_bits: int) -> int:
+        """Read a whole number of so many bits."""
+        value = self._varint() & (2**n_bits - 1)
+        return (value >> 1) ^ -(value & 1)
+
     def take(self, n_bytes: int) -> bytes:
         """Read some bytes as they are."""
         self._move(n_bytes)
@@ -97,9 +102,9 @@ class CompactReader:
 
     def _value(self, shape: Any, before: Any) -> Any:
         if shape == I32:
-            return self._signed(32)
+            return self.signed(32)
         if shape == I64:
-            return self._signed(64)
+            return self.signed(64)
         if isinstance(shape, dict):
             return self.record(shape, before)
         size, _ = self._list_head()
@@ -138,10 +143,6 @@ class CompactReader:
         head = self._byte()
         size = head >> 4
         return (self._varint() if size == 15 else size), head & 15
-
-    def _signed(self, n_bits: int) -> int:
-        value = self._varint() & (2**n_bits - 1)
-        return (value >> 1) ^ -(value & 1)
 
     def _varint(self) -> int:
         byte = value = self._byte()
