@@ -69,7 +69,7 @@ soak: $(VENV)/.installed-test ## a thousand fits in a row, millions of rows, the
 
 audit: $(VENV)/.installed-checks ## known weaknesses of what a user of corral[all] installs
 	$(BIN)/uv pip compile --quiet --upgrade --python $(BIN)/python --extra all --generate-hashes --output-file $(VENV)/audit.txt pyproject.toml
-	$(BIN)/pip-audit --strict --disable-pip --require-hashes --requirement $(VENV)/audit.txt
+	$(BIN)/python scripts/audit $(VENV)/audit.txt
 
 dist: $(VENV)/.installed-checks ## build wheel and sdist, and test what they install
 	scripts/dist $(BIN)/python
