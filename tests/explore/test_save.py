@@ -1,5 +1,6 @@
 """What is saved is what the command makes."""
 
+import os
 import shlex
 from pathlib import Path
 
@@ -53,6 +54,23 @@ def test_the_command_spares_files_that_came_to_be_there(writer, monkeypatch, tmp
     run_line(script.read_text().splitlines()[1])
     assert [path.read_text() for path in theirs] == ["theirs", "theirs"]
     assert report.read_text() != "page"
+
+
+@pytest.mark.parametrize("end", ["labels.csv", "report.html", "command.sh"])
+@pytest.mark.parametrize("sort", ["link", "link to nothing", "pipe"])
+def test_links_and_pipes_are_not_followed(writer, tmp_path, end, sort):
+    theirs, name = tmp_path / "theirs", tmp_path / f"mine-{end}"
+    if sort == "link":
+        theirs.write_text("theirs")
+    if sort == "pipe":
+        os.mkfifo(name)
+    else:
+        name.symlink_to(theirs)
+    before = sorted(tmp_path.iterdir())
+    with pytest.raises(ValueError, match="only plain files are replaced"):
+        writer.save(3, 3, "mine", replace=True)
+    assert sorted(tmp_path.iterdir()) == before
+    assert sort != "link" or theirs.read_text() == "theirs"
 
 
 def test_formulas_are_escaped_unless_raw_and_the_command_does_the_same(tmp_path):

@@ -5,8 +5,10 @@ import json
 import socket
 import threading
 import time
+from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
+from itertools import repeat
 from urllib.parse import urlsplit
 
 import pytest
@@ -250,6 +252,30 @@ def test_a_second_request_has_no_more_time_than_the_first(served):
         assert status(client.recv(65536)) == 404
         with pytest.raises(ConnectionError):
             trickle(client)
+
+
+def test_a_request_behind_another_has_no_more_time(served):
+    port, path = served
+    first = head(port, "GET", f"{path}x").replace(b"close", b"keep-alive")
+    lines = [f"Origin: http://127.0.0.1:{port}", "Content-Type: application/json"]
+    second = head(port, "POST", f"{path}view", *lines, "Content-Length: 10")
+    with closing(socket.create_connection(("127.0.0.1", port), timeout=3)) as client:
+        # Nothing of the body comes, so that only the first is answered.
+        client.sendall(first + second)
+        answer = client.makefile("rb").read()
+    assert status(answer) == 404
+    assert answer.count(b"HTTP/1.1") == 1
+
+
+def test_who_does_not_read_is_dropped(served):
+    port, _ = served
+    requests = head(port, "GET", "/").replace(b"close", b"keep-alive") * 100
+    with closing(socket.socket()) as client:
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
+        client.connect(("127.0.0.1", port))
+        client.settimeout(PATIENCE * 4)
+        with pytest.raises(ConnectionError):
+            deque(map(client.sendall, repeat(requests, 5000)), maxlen=0)
 
 
 def trickle(client):

@@ -120,3 +120,13 @@ def test_what_cannot_be_read_twice_or_in_pieces_is_refused(tmp_path):
         open_source(tmp_path / "empty")
     with pytest.raises(ValueError, match="folder, which is read as Parquet files only"):
         open_source(tmp_path / "empty", format="csv")
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".npy"])
+def test_names_of_files_are_spelled_out(tmp_path, suffix):
+    path = tmp_path / f"red\x1b[31m\u202e{suffix}"
+    if suffix == ".npy":
+        np.save(path, np.ones((2, 2)))
+    else:
+        path.write_text("a,b\n1,2\n")
+    assert rf"red\x1b[31m\u202e{suffix}" in repr(open_source(path))

@@ -4,8 +4,10 @@ import csv
 import gzip
 import io
 import os
+import re
 import stat
 from decimal import Decimal
+from itertools import chain, product
 
 import numpy as np
 import pytest
@@ -146,6 +148,9 @@ FORMULAS = [
     "-inf",
 ]
 
+# How a cell begins that is run; quotes before it are dropped.
+FORMULA = re.compile('"*[\\s\u200b]*[=+@-]')
+
 HARMLESS = ["", "a=1", "a-b", "'", "'a", "a@b.example", "\u22125", "1e5", "x\t=1"]
 
 NUMBERS = ["-5", "+3.2e4", "-0.5", "-.5", "-5.", "+0", "-1E-7", "12"]
@@ -209,6 +214,22 @@ def test_cells_that_another_program_might_cut_are_quoted():
             columns = {"id": [f"a{part}=1+1"], "label": [0]}
             write_csv(file, columns, delimiter)
             assert f'"a{part}=1+1"{delimiter}0\n' in file.getvalue()
+
+
+@pytest.mark.parametrize("start", ["a", '"', "", "=", "'"])
+@pytest.mark.parametrize(
+    "formula", ["=1", "'=1", ' "=1"', "\r\n-x", "\u200b@b"], ids=ascii
+)
+def test_no_program_finds_a_formula_in_a_text(start, formula):
+    # Whatever it takes for the end of a cell, and whether it knows quotes or not.
+    for end, delimiter in product(";\t,\r\n", ",\t"):
+        text = f"{start}{end}{formula}"
+        file = io.StringIO(newline="")
+        write_csv(file, {"id": [0], text: [text], "label": [1]}, delimiter)
+        for other, quoting in product(",;\t", (csv.QUOTE_MINIMAL, csv.QUOTE_NONE)):
+            lines = file.getvalue().splitlines(keepends=True)
+            for cell in chain(*csv.reader(lines, delimiter=other, quoting=quoting)):
+                assert not FORMULA.match(cell), (text, file.getvalue(), cell)
 
 
 # Letters that mean something in a file, and any others but halves of characters.

@@ -122,6 +122,7 @@ class Writer:
         titles = ("The labels' file", "The report's file", "The command's file")
         asked = dict(zip(titles, paths, strict=True))
         outputs = Outputs(asked, [self._source], force=may_replace)
+        _check_plain(paths)
         command = self._command_for(n_clusters, n_outliers, labels, report)
         judged = self._judge(n_clusters, n_outliers)
         with progress(False) as bar:
@@ -151,6 +152,16 @@ class Writer:
         model.estimator = copy.copy(model.estimator).set_params(**asked)
         model._adopt(estimator, None)
         return judge_fit(model, self._session.table, 0.0)
+
+
+def _check_plain(paths: list[Path]) -> None:
+    """Refuse links, which lead out of the folder, and pipes, which wait for readers."""
+    for path in paths:
+        if path.is_symlink() or (path.exists() and not path.is_file()):
+            raise ValueError(
+                f"'{path}' is a link or a device, and only plain files are replaced. "
+                "Remove it, or save under another name."
+            )
 
 
 def check_name(name: str) -> None:

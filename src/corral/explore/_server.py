@@ -151,42 +151,63 @@ async def _prepare(session: Session, worker: Worker) -> None:
 
 
 class _Connection(H11Protocol):
-    """A connection that ends if a request is too long in coming, or if there are many.
+    """A connection that ends if the other side is too slow, or if there are many.
 
-    Otherwise, whoever sends a letter now and then would hold it for ever.
+    Otherwise, whoever sends a letter now and then, or does not read the answers, would
+    hold it for ever.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._timer: asyncio.TimerHandle | None = None
+        self._timers: dict[str, asyncio.TimerHandle] = {}
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin to wait for a request."""
         super().connection_made(transport)
-        self._timer = self.loop.call_later(PATIENCE, transport.close)
+        self._start("request", transport.close)
         if len(self.connections) > MAX_CONNECTIONS:
             transport.close()
 
     def data_received(self, data: bytes) -> None:
         """Take a part of a request, and wait for the rest."""
         super().data_received(data)
-        # One that has just begun, or whose body is under way; further letters do not
-        # buy it further time.
-        is_waiting = self.conn.their_state in (h11.IDLE, h11.SEND_BODY)
-        if not is_waiting:
-            self._stop()
-        elif self._timer is None:
-            self._timer = self.loop.call_later(PATIENCE, self.transport.close)
+        self._watch()
+
+    def on_response_complete(self) -> None:
+        """Go on with what came behind the request, which may be a part of another."""
+        super().on_response_complete()
+        self._watch()
+
+    def pause_writing(self) -> None:
+        """Begin to wait until the answer is read."""
+        super().pause_writing()
+        self._start("answer", self.transport.abort)
+
+    def resume_writing(self) -> None:
+        """Write on."""
+        super().resume_writing()
+        self._stop("answer")
 
     def connection_lost(self, exc: Exception | None) -> None:
         """End with the connection."""
-        self._stop()
+        for each in list(self._timers):
+            self._stop(each)
         super().connection_lost(exc)
 
-    def _stop(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+    def _watch(self) -> None:
+        # A request that has just begun, or whose body is under way; further letters do
+        # not buy it further time.
+        if self.conn.their_state not in (h11.IDLE, h11.SEND_BODY):
+            self._stop("request")
+        elif "request" not in self._timers:
+            self._start("request", self.transport.close)
+
+    def _start(self, awaited: str, end: Callable[[], None]) -> None:
+        self._timers[awaited] = self.loop.call_later(PATIENCE, end)
+
+    def _stop(self, awaited: str) -> None:
+        if awaited in self._timers:
+            self._timers.pop(awaited).cancel()
 
 
 class _Server(uvicorn.Server):

@@ -10,6 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from corral._blocks import cut_rows
+from corral._visible import spell_out
 from corral.sources._base import check_range
 from corral.sources._errors import UnreadableBlockError
 from corral.sources._files import FileMark, describe_files, mark_file
@@ -127,7 +128,7 @@ class ArraySource:
 
     def __repr__(self) -> str:
         place = "" if self._map is None else f"{self._map.mark}, "
-        return f"ArraySource({place}shape={self.shape})"
+        return spell_out(f"ArraySource({place}shape={self.shape})")
 
 
 def open_npy(path: str | Path) -> ArraySource:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
+from corral._visible import spell_out
 from corral.sources._cursor import Cursor
 from corral.sources._errors import UnreadableBlockError
 from corral.tables._arrow import need_arrow
@@ -68,7 +69,7 @@ class StreamedSource:
         return {**vars(self), "_cursor": None}
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self._title}, shape={self.shape})"
+        return spell_out(f"{type(self).__name__}({self._title}, shape={self.shape})")
 
 
 def check_range(start: int, stop: int, n_samples: int) -> None:

@@ -6,6 +6,7 @@ import io
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import chain, repeat
 from numbers import Number
 from pathlib import Path
 from typing import Any, TextIO
@@ -24,11 +25,11 @@ Writer = Callable[[Path, Iterator[Columns], bool], None]
 # How a formula begins, in wide letters, too. Programs drop blanks and characters that
 # cannot be seen before it; a tab or a line end alone may begin another cell. Further
 # apostrophes come off one by one.
-_FORMULA = re.compile(
-    "'*(?:[\t\r\n]|"
+_SIGN = (
     "[\\s\x00-\x1f\x7f-\x9f\xad\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]*"
-    "[=+@\\-\uff1d\uff0b\uff0d\uff20\ufe66\ufe62\ufe63\ufe6b])"
+    "[=+@\\-\uff1d\uff0b\uff0d\uff20\ufe66\ufe62\ufe63\ufe6b]"
 )
+_FORMULA = re.compile(f"'*(?:[\t\r\n]|{_SIGN})")
 
 # A text that is a number and nothing else.
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
@@ -39,6 +40,10 @@ _PLAIN_TYPES = frozenset({int, float, bool, type(None)})
 # The writer quotes cells with any of these, which other programs may take for the end
 # of a cell or of a line, and ends each line with all of them.
 _ENDS = "\n\r\t,;"
+
+# Programs that take another letter for the end of a cell see quotes only where a line
+# begins: in any other column, a text may have a formula in the middle.
+_INNER = re.compile(f"([{_ENDS}]\"*)(?='*{_SIGN})")
 
 
 def write_rows(
@@ -95,9 +100,12 @@ def write_csv(
     A spreadsheet runs a cell as a formula that begins with one of ``= + - @``, a tab or
     a line end, also in wide letters and behind blanks. Such a text gets an apostrophe
     before it, by which spreadsheets know a text. A text that has apostrophes before
-    such a character gets one more, so that one can always be taken off again. Numbers
-    stay as they are, and so do texts that are a number and nothing else, such as "-5"
-    or "+3.2e4": nothing in them can be run, and ids that are numbers still match.
+    such a character gets one more, so that one can always be taken off again. In other
+    columns than the first, the same is done behind each comma, semicolon, tab and line
+    end in a text: programs that cut cells there do not see the quotes around it.
+    Numbers stay as they are, and so do texts that are a number and nothing else, such
+    as "-5" or "+3.2e4": nothing in them can be run, and ids that are numbers still
+    match.
 
     Parameters
     ----------
@@ -161,10 +169,11 @@ def _write_lines(
     writer = csv.writer(lines, delimiter=delimiter, lineterminator=ends)
     for number, columns in enumerate(blocks):
         if not number:
-            writer.writerow(_escape([*columns]) if escape else columns)
+            names = [[name] for name in columns]
+            writer.writerow(chain(*_escape(names)) if escape else columns)
         cells = [_plain(values) for values in columns.values()]
         if escape:
-            cells = [_escape(each) for each in cells]
+            cells = _escape(cells)
         if len(cells) == 1:
             # The writer quotes an empty cell that is a line of its own, as it should.
             writer.writerows([cell] for cell in cells[0])
@@ -183,16 +192,26 @@ class _Lines:
         self._write(f"{line[: -self._n_ends]}\n")
 
 
-def _escape(cells: list) -> list:
+def _escape(columns: list[list]) -> list[list]:
     """Return cells of which none is a formula."""
-    return [cell if type(cell) in _PLAIN_TYPES else _as_text(cell) for cell in cells]
+    escapes = [_escape_text, *repeat(_escape_inner, len(columns) - 1)]
+    return [
+        [
+            cell
+            if type(cell) in _PLAIN_TYPES or isinstance(cell, Number)
+            else escape(str(cell))
+            for cell in cells
+        ]
+        for cells, escape in zip(columns, escapes, strict=True)
+    ]
 
 
-def _as_text(cell: Any) -> Any:
-    if isinstance(cell, Number):
-        return cell
-    text = str(cell)
+def _escape_text(text: str) -> str:
     return f"'{text}" if _is_formula(text) else text
+
+
+def _escape_inner(text: str) -> str:
+    return _INNER.sub(r"\1'", _escape_text(text))
 
 
 def _is_formula(text: str) -> bool:
