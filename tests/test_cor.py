@@ -213,6 +213,42 @@ def test_storage_at_predict_need_not_be_that_of_fit(planted, metric):
         np.testing.assert_array_equal(answer, answers["dense", "dense"])
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("offset", [0, 1e3, 1.7e9])
+def test_sparse_is_dense_where_a_column_is_far_from_zero(planted, offset, dtype):
+    # Without a shift, the squares of such a column eat up the digits of the others.
+    X = np.where(np.abs(planted.X) < 0.3, 0, planted.X)
+    X[:, 2] += offset
+    X = X.astype(dtype)
+    models = [make().fit(rows) for rows in (X, sparse.csr_array(X))]
+    for rows in (X, sparse.csr_array(X), X[:9], sparse.csr_array(X[:9])):
+        scores = [model.score_samples(rows) for model in models]
+        np.testing.assert_array_equal(*scores)
+    np.testing.assert_array_equal(*(each.labels_ for each in models))
+    np.testing.assert_array_equal(*(each.outlier_scores_ for each in models))
+
+
+def test_sparse_is_dense_by_cosine_in_float32(seed):
+    # Where rows have few values, many are at the same distance from two centres.
+    rng = np.random.default_rng(seed)
+    X = np.abs(rng.normal(size=(300, 6))) * (rng.random((300, 6)) < 0.4)
+    X = X.astype(np.float32)
+    models = [make(metric="cosine").fit(rows) for rows in (X, sparse.csr_array(X))]
+    np.testing.assert_array_equal(*(each.labels_ for each in models))
+    np.testing.assert_array_equal(*(each.outlier_scores_ for each in models))
+
+
+def test_few_sparse_columns_are_shifted():
+    # The others keep their zeros.
+    X = sparse.random_array((400, 500), density=0.01, rng=0, format="csr")
+    rows = sparse.csr_array(sparse.hstack([X, np.full((400, 1), 1e6)]))
+    model = make(n_clusters=2, n_outliers=5).fit(rows)
+    assert model._partitioner.runs.space.n_shifted == 1
+    dense = make(n_clusters=2, n_outliers=5).fit(rows.toarray())
+    np.testing.assert_array_equal(model.labels_, dense.labels_)
+    np.testing.assert_array_equal(model.predict(rows[:50]), dense.predict(rows[:50]))
+
+
 def test_sparse_entries_that_stand_twice_are_added():
     X = np.random.default_rng(0).poisson(0.5, size=(200, 10)).astype(float)
     X[:, 0] += 2
@@ -426,6 +462,34 @@ def test_categorical_columns_alone_are_clustered():
     model = make(n_clusters=2, n_outliers=1, categorical_features=[0, 1]).fit(X)
     np.testing.assert_array_equal(np.flatnonzero(model.labels_ == -1), [40])
     assert same_clustering(model.labels_[:40], np.repeat([0, 1], 20))
+
+
+def test_long_categories_take_what_short_ones_take(planted):
+    # In NumPy's texts, all rows would take what the longest takes.
+    kinds = np.array(["Delft", "x" * 9999 + "y", "x" * 9999 + "z"], dtype=object)
+    frame = pd.DataFrame({"a": planted.X[:, 0], "kind": kinds[planted.y % 3]})
+    model = make(categorical_features=["kind"]).fit(frame)
+    assert model.n_labels_[-1] == 3
+    np.testing.assert_array_equal(model.score_samples(frame), -model.outlier_scores_)
+    # One with another end is another one.
+    costs = -model.score_samples(frame.assign(kind="x" * 9999 + "!"))
+    kept = model.labels_ != -1
+    assert (costs[kept] > model.outlier_scores_[kept]).all()
+    # They are the same in texts of NumPy.
+    texts = frame["kind"].to_numpy(dtype=str)
+    labels, _ = _partitions.clean_labels(texts)
+    assert labels.nbytes < texts.nbytes / 50
+    same, _ = _partitions.clean_labels(frame["kind"].to_numpy())
+    np.testing.assert_array_equal(labels, same)
+
+
+@pytest.mark.parametrize("dtypes", [("f4", "f8"), ("f8", "f4")])
+@pytest.mark.parametrize("to_rows", [np.asarray, sparse.csr_array])
+def test_clusterers_label_rows_of_either_precision(planted, dtypes, to_rows):
+    X, other = (to_rows(planted.X.astype(dtype)) for dtype in dtypes)
+    model = make(partitions=[KMeans(4, n_init=1), "kmeans"]).fit(X)
+    labels = model.predict(other)
+    assert np.mean(labels == model.labels_) > 0.95
 
 
 def test_list_of_clusterers_makes_one_partition_each(planted):

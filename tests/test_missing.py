@@ -11,6 +11,7 @@ from sklearn.base import clone
 from sklearn.cluster import KMeans
 
 from corral import COR, _partition_mixin
+from corral._memory import Budget
 from corral._partitions import clean_labels
 from corral._validation import read_features
 from corral.rivals import KCC
@@ -325,3 +326,17 @@ def test_numbers_are_chosen_where_hardly_any_row_is_known():
         warnings.simplefilter("ignore", UserWarning)
         model = COR(k_max=3, n_partitions=6, n_resamples=0, random_state=0).fit(X)
     assert np.isfinite(model.outlier_scores_).all()
+
+
+def test_blocks_are_fused_where_kept_rows_have_no_label(monkeypatch):
+    # Nothing is named, so that no cluster has a share of it.
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 6)) + 8 * rng.integers(3, size=(80, 1))
+    X[rng.random(X.shape) < 0.5] = np.nan
+    model = COR(2, n_outliers=4, init="random-codes", n_partitions=2, random_state=0)
+    with pytest.warns(UserWarning, match="Too little is known"):
+        expected = clone(model).fit(X)
+    monkeypatch.setattr(Budget, "count_block_rows", lambda *_: 20)
+    with pytest.warns(UserWarning, match="Too little is known"):
+        found = model.fit(lambda: iter([X]))
+    np.testing.assert_array_equal(found.labels_, expected.labels_)

@@ -7,11 +7,14 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from scipy import sparse
 from sklearn.base import BaseEstimator
 
 import corral
 from corral import COR, all_methods
 from tests.conftest import plant
+
+TAKES_NO_SPARSE = {"hdbscan", "holoentropy"}
 
 
 def test_every_public_estimator_is_a_method():
@@ -111,3 +114,16 @@ def test_columns_of_text_are_named(name):
     else:
         with pytest.raises(ValueError, match=r"not numbers: 'word' \(String\)"):
             method.make().fit(frame)
+
+
+@pytest.mark.parametrize("name", sorted(all_methods().keys() - TAKES_NO_SPARSE))
+def test_wide_indices_of_sparse_rows_are_taken(name):
+    # SciPy makes some itself; not all of scikit-learn takes them.
+    X = sparse.csr_array(np.where(plant(0).X > 3, plant(0).X, 0))
+    wide = X.copy()
+    wide.indices, wide.indptr = X.indices.astype("i8"), X.indptr.astype("i8")
+    parameters = all_methods()[name].parameters
+    seed = {"random_state": 0} if "random_state" in parameters else {}
+    model = all_methods()[name].make(**seed).fit(wide)
+    assert wide.indices.dtype == np.int64
+    np.testing.assert_array_equal(model.predict(wide), model.predict(X))

@@ -62,6 +62,45 @@ def test_overlapping_fits_restore_blas():
         assert blas_threads() == before
 
 
+def in_a_thread(function, *args, **options):
+    """Call a function in a thread of its own, which then ends."""
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(function, *args, **options).result()
+
+
+@alone
+def test_a_thread_that_lives_on_keeps_no_other_from_restoring_blas(request):
+    # threadpoolctl lets the first thread that sets a number set it, and no other one
+    # while that lives.
+    (usual,) = blas_threads()
+    request.addfinalizer(lambda: in_a_thread(threadpool_limits, usual, "blas"))
+    in_a_thread(threadpool_limits, 3, "blas")
+    inside, leave = threading.Event(), threading.Event()
+
+    def fit():
+        with use_threads(1):
+            inside.set()
+            assert leave.wait(30)
+
+    # The first to come in is the first to leave, and does not end.
+    other = threading.Thread(target=fit)
+    with use_threads(1):
+        other.start()
+        assert inside.wait(30)
+        assert blas_threads() == {1}
+    assert blas_threads() == {1}
+    leave.set()
+    other.join()
+    assert blas_threads() == {3}
+
+    def look():
+        with threadpool_limits(2, "blas"):
+            return blas_threads()
+
+    assert in_a_thread(look) == {2}
+    assert blas_threads() == {3}
+
+
 @alone
 def test_default_is_what_blas_may_use():
     with threadpool_limits(1, user_api="blas"), use_threads(None) as threads:

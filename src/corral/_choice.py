@@ -64,8 +64,9 @@ def choose_numbers(
     """
     if not rows.has_position:
         rows = replace(rows, rarity=_price_labels(rows))
-    gaps = _find_gaps(rows, limits.outliers[1])
-    search = Search.make(rows, partitions, limits, rng, threads)
+    strange = np.sort(rows.list_positions(_GAP_ROWS))
+    gaps = _find_gaps(strange, rows.n_samples, limits.outliers[1])
+    search = Search.make(rows, strange, partitions, limits, rng, threads)
     numbers = _list_outliers(gaps, *limits.outliers)
     answers = [search.answer(o) for o in numbers]
     best = _choose_answer(answers, search)
@@ -94,12 +95,12 @@ def _price_labels(rows: EncodedRows) -> np.ndarray:
     return round_costs(table)
 
 
-def _find_gaps(rows: EncodedRows, most: int) -> Gaps:
+def _find_gaps(strange: np.ndarray, n_samples: int, most: int) -> Gaps:
     """Measure the gaps between the strangest rows."""
-    if rows.n_samples > _GAP_ROWS:
+    if n_samples > _GAP_ROWS:
         # Half of those that are looked at are outliers, the others tell what is usual.
         most = min(most, _GAP_ROWS // 2)
-    return measure_gaps(rows.list_positions(_GAP_ROWS), most)
+    return measure_gaps(strange, most)
 
 
 def _list_outliers(gaps: Gaps, least: int, most: int) -> list[int]:

@@ -224,8 +224,7 @@ class KMeansRuns:
 
     def label_blocks(self, source: RowSource) -> "KMeansLabeller":
         """Make ready to label the rows of a source."""
-        if source.is_sparse and self.space.shift is not None:
-            # The runs were learned from dense rows, which were shifted.
+        if source.is_sparse and self.space.is_filling:
             source = DenseRows(source)
         return KMeansLabeller(self, source)
 
@@ -249,7 +248,7 @@ class KMeansLabeller:
             runs.centers,
             part.cells,
             runs.half_norms[part.cells],
-            n_terms=source.max_row_values,
+            n_terms=self._tiles.n_terms,
             is_sparse=source.is_sparse,
         )
         self.n_rows = self._tiles.n_rows

@@ -1,5 +1,6 @@
 """Stage 1: X to partitions, from K-means runs, other clusterers and given labels."""
 
+import hashlib
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +19,12 @@ from corral._threads import Threads
 
 # Rows of a block where no K-means run sets it.
 _BLOCK_ROWS = 8192
+
+# In NumPy, every text of a column takes what the longest takes. One with more letters
+# is its beginning and a digest.
+_MOST_LETTERS = 100
+_TEXT = np.dtype(f"U{_MOST_LETTERS}")
+_DIGEST_BYTES = 16
 
 
 @dataclass(frozen=True)
@@ -67,18 +74,36 @@ def clean_labels(column: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the labels of a categorical column, and where there is none.
 
     None and NaN are no labels. Labels that are not numbers are taken as text, so that
-    a column may hold different kinds.
+    a column may hold different kinds; long texts are shortened.
     """
     column = np.asarray(column)
     kind = column.dtype.kind
     if kind == "f":
         return column, np.isnan(column)
     if kind in "iuUS":
-        return column, np.zeros(len(column), dtype=bool)
+        return _shorten_texts(column), np.zeros(len(column), dtype=bool)
     # A column of truth values or dates is one of objects as soon as one is missing.
     column = column.astype(object) if kind != "M" else column.astype("M8[ns]")
     gone = np.array([is_missing(value) for value in column], dtype=bool)
-    return np.where(gone, "", column.astype(str)), gone
+    return np.where(gone, "", _shorten_texts(column).astype(str)), gone
+
+
+def _shorten_texts(column: np.ndarray) -> np.ndarray:
+    """Return a column without long texts; those that differ still do."""
+    kind = column.dtype.kind
+    if kind not in "OU" or (kind == "U" and column.itemsize <= _TEXT.itemsize):
+        return column
+    short = (_shorten(value) if isinstance(value, str) else value for value in column)
+    return np.fromiter(short, object if kind == "O" else _TEXT, len(column))
+
+
+def _shorten(text: str) -> str:
+    if len(text) <= _MOST_LETTERS:
+        return text
+    # Halves of letters, which some files have, have no UTF-8.
+    letters = text.encode("utf-8", "surrogatepass")
+    digest = hashlib.blake2b(letters, digest_size=_DIGEST_BYTES).hexdigest()
+    return f"{text[: _MOST_LETTERS - len(digest) - 1]}\u2026{digest}"
 
 
 def is_missing(value) -> bool:
@@ -131,7 +156,12 @@ class FittedClusterer:
                 "not in fit cannot be labelled. Use a clusterer with predict, or fit "
                 "with these rows."
             )
-        return self.estimator.predict(self.view(X))
+        rows = self.view(X)
+        centers = getattr(self.estimator, "cluster_centers_", None)
+        if isinstance(centers, np.ndarray):
+            # scikit-learn's K-means takes rows of the type of its centres only.
+            rows = rows.astype(centers.dtype, copy=False)
+        return self.estimator.predict(rows)
 
 
 @dataclass(frozen=True)

@@ -139,6 +139,8 @@ class Search:
     codes : Codes
         Of the rows that are searched.
     position : ndarray of shape (n_searched,)
+    strange : ndarray of shape (n_strange,)
+        The position of the strangest of all rows, sorted.
     n_samples : int
         Of all rows.
     found : dict of int to dict of int to Candidate
@@ -147,6 +149,7 @@ class Search:
 
     codes: Codes
     position: np.ndarray
+    strange: np.ndarray
     partitions: Sequence[int]
     limits: Limits
     n_samples: int
@@ -158,6 +161,7 @@ class Search:
     def make(
         cls,
         rows: EncodedRows,
+        strange: np.ndarray,
         partitions: Sequence[int],
         limits: Limits,
         rng: np.random.Generator,
@@ -169,7 +173,9 @@ class Search:
         if n_samples > _SEARCH_ROWS:
             searched = np.sort(rng.choice(n_samples, _SEARCH_ROWS, replace=False))
         codes, position = rows.take(searched)
-        return cls(codes, position, partitions, limits, n_samples, rng, threads, {})
+        return cls(
+            codes, position, strange, partitions, limits, n_samples, rng, threads, {}
+        )
 
     @cached_property
     def _fuser(self) -> Fuser:
@@ -187,9 +193,22 @@ class Search:
         return len(self.codes.inverse)
 
     def scale_down(self, n_outliers: int) -> int:
-        """Return how many of the rows that are searched are outliers."""
-        n_rows = round(n_outliers * self.n_searched / self.n_samples)
-        return min(n_rows, self.n_searched - 1)
+        """Return how many of the rows that are searched are outliers.
+
+        Not their share, but those of them that are among the strangest of all rows:
+        each that is left over would be a cluster that nothing is easier told from.
+        """
+        return self._count_strange(self.position, n_outliers)
+
+    def _count_strange(self, position: np.ndarray, n_outliers: int) -> int:
+        """Return how many of some rows are among so many strangest ones."""
+        n_rows = round(n_outliers * len(position) / self.n_samples)
+        if 0 < n_outliers <= len(self.strange):
+            border = self.strange[-n_outliers]
+            n_above, n_equal = _compare(self.strange, border)
+            n_here, n_tied = _compare(position, border)
+            n_rows = n_here + round(n_tied * (n_outliers - n_above) / n_equal)
+        return min(n_rows, len(position) - 1)
 
     def scale_up(self, n_rows: float) -> int:
         """Return how many of all rows so many of those that are searched stand for."""
@@ -398,8 +417,7 @@ class Search:
         fuser = _make_fuser(
             codes, self.position[rows], fine.tolist(), self.rng, self.threads
         )
-        n_aside = round(n_outliers * len(rows) / self.n_samples)
-        n_aside = min(n_aside, len(rows) - 1)
+        n_aside = self._count_strange(self.position[rows], n_outliers)
         fusions = fuser.sweep(self._numbers, n_aside)
         labels = {}
         for k, fusion in fusions.items():
@@ -419,6 +437,11 @@ def _make_fuser(
     divergence = CodeLength(_SEARCH_EPS)
     problem = Problem(codes, divergence, settings, threads, None, position)
     return Fuser(problem, len(codes.inverse), rng)
+
+
+def _compare(values: np.ndarray, border: float) -> tuple[int, int]:
+    """Return how many values are above a border, and how many are equal to it."""
+    return int((values > border).sum()), int((values == border).sum())
 
 
 def _width(gaps: Gaps, n_outliers: int) -> float:

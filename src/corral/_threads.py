@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import copy_context
-from typing import Any
 
 from threadpoolctl import ThreadpoolController
 
@@ -24,7 +23,9 @@ class _BlasGuard:
         self._lock = threading.Lock()
         # How often each thread is inside: a fit may enter again.
         self._depths: dict[int, int] = {}
-        self._limiter: Any = None
+        # The numbers of threads of each BLAS of the process before; empty if they are
+        # as they were.
+        self._before: list[int] = []
         self._n_blas_threads = 1
         self._controller: ThreadpoolController | None = None
 
@@ -60,15 +61,44 @@ class _BlasGuard:
         if self._controller is None:
             # Looking through the process for its BLAS takes milliseconds.
             self._controller = ThreadpoolController().select(user_api="blas")
-        counts = [lib["num_threads"] for lib in self._controller.info()]
-        self._n_blas_threads = max(counts, default=_count_cores())
-        self._limiter = self._controller.limit(limits=1)
-        self._limiter.__enter__()
+        self._before = self._count()
+        self._n_blas_threads = max(self._before, default=_count_cores())
+        try:
+            self._set([1] * len(self._before))
+        except BaseException:
+            self._restore()
+            raise
 
     def _restore(self) -> None:
-        if self._limiter is not None:
-            self._limiter.__exit__(None, None, None)
-            self._limiter = None
+        if self._before:
+            self._set(self._before)
+            self._before = []
+
+    def _count(self) -> list[int]:
+        assert self._controller is not None
+        return [lib.num_threads for lib in self._controller.lib_controllers]
+
+    def _set(self, counts: list[int]) -> None:
+        """Set the numbers of threads, as far as threadpoolctl lets this thread.
+
+        In release 3.8, the first thread that sets the number of a BLAS is the only one
+        that can while it lives; one that ends at once keeps no other from it. Where
+        there is such a thread already, it may be this one. Where each thread has a
+        number of its own, that of this one counts.
+        """
+        assert self._controller is not None
+        libraries = self._controller.lib_controllers
+
+        def set_all() -> None:
+            for library, count in zip(libraries, counts, strict=True):
+                library.set_num_threads(count)
+
+        if self._count() != counts:
+            aside = threading.Thread(target=set_all, name="corral-blas")
+            aside.start()
+            aside.join()
+        if self._count() != counts:
+            set_all()
 
 
 _blas_guard = _BlasGuard()

@@ -42,7 +42,7 @@ class RowSpace:
         For "cosine" each row is divided by its norm; a row of zeros stays as it is.
     shift : ndarray of shape (n_features,) or None
         Taken from each row, so that a large common offset does not eat up the digits
-        of the products. None for cosine and for sparse rows.
+        of the products. None for cosine, and where most values of each column are zero.
     scale : float
         A power of two that each row is multiplied by; 1 unless the values are huge or
         tiny.
@@ -69,9 +69,11 @@ class RowSpace:
         if metric == "cosine":
             return cls(metric, None, 1.0, rows.dtype)
         if sparse.issparse(rows):
-            scale = choose_scale(rows.data, largest)
-            _check_rows_count(rows, scale)
-            return cls(metric, None, scale, rows.dtype)
+            shift = _find_sparse_medians(rows)
+            points = rows if shift is None else _subtract(rows, shift)
+            scale = choose_scale(points.data, largest)
+            _check_rows_count(points, scale)
+            return cls(metric, shift, scale, rows.dtype)
         # The median and not the mean: one far row must not move the origin away
         # from all the others. Column by column, because it copies what it is given.
         shift = np.array([np.median(column) for column in rows.T], dtype=rows.dtype)
@@ -80,6 +82,16 @@ class RowSpace:
         scale = choose_scale(sides, largest)
         _check_rows_count(rows, scale, shift)
         return cls(metric, shift, scale, rows.dtype)
+
+    @property
+    def n_shifted(self) -> int:
+        """How many columns are shifted."""
+        return 0 if self.shift is None else int(np.count_nonzero(self.shift))
+
+    @property
+    def is_filling(self) -> bool:
+        """Whether sparse rows have hardly any zeros here."""
+        return 2 * self.n_shifted > (0 if self.shift is None else len(self.shift))
 
     def place(self, block, out: np.ndarray | None = None):
         """Return the block's points in this space.
@@ -95,7 +107,8 @@ class RowSpace:
         points : the same kind, always a new array
         """
         if sparse.issparse(block):
-            points = block.astype(self.dtype, copy=True)
+            points = block if self.shift is None else _subtract(block, self.shift)
+            points = points.astype(self.dtype, copy=self.shift is None)
         else:
             points = np.empty(block.shape, self.dtype) if out is None else out
             shift = 0 if self.shift is None else self.shift
@@ -110,6 +123,25 @@ class RowSpace:
         if self.metric == "cosine":
             _normalise_in_place(points)
         return points
+
+
+def _find_sparse_medians(rows: sparse.csr_array) -> np.ndarray | None:
+    """Return the median of each column, None if all are zero."""
+    columns = rows.tocsc()
+    n_filled = np.diff(columns.indptr)
+    medians = np.zeros(rows.shape[1], dtype=rows.dtype)
+    # A column with more zeros than other values has a median of zero.
+    for column in np.flatnonzero(2 * n_filled >= rows.shape[0]):
+        medians[column] = np.median(columns[:, [column]].toarray())
+    return medians if medians.any() else None
+
+
+def _subtract(rows: sparse.csr_array, shift: np.ndarray) -> sparse.csr_array:
+    """Return sparse rows less a shift of few columns that is not zero."""
+    n_rows, columns = rows.shape[0], np.flatnonzero(shift)
+    borders = np.arange(n_rows + 1, dtype=rows.indptr.dtype) * len(columns)
+    parts = np.tile(shift[columns], n_rows), np.tile(columns, n_rows), borders
+    return rows - sparse.csr_array(parts, shape=rows.shape)
 
 
 def _check_rows_count(rows, scale: float, shift: np.ndarray | None = None) -> None:
@@ -138,7 +170,7 @@ def choose_scale(values: np.ndarray, largest: float = 0.0) -> float:
 
 
 def row_norms(points) -> np.ndarray:
-    """Return the Euclidean norm of each row, in float64, to the points' precision."""
+    """Return the Euclidean norm of each row, in float64."""
     if sparse.issparse(points):
         squares = points.data.astype(np.float64) ** 2
         row_of_value = np.repeat(np.arange(points.shape[0]), np.diff(points.indptr))
@@ -162,7 +194,7 @@ def multiply_rows(left: np.ndarray, right: np.ndarray) -> np.ndarray:
     products = np.zeros(len(left))
     for start in range(0, left.shape[1], _STRIP):
         strip = np.s_[:, start : start + _STRIP]
-        products += np.einsum("ij,ij->i", left[strip], right[strip])
+        products += np.einsum("ij,ij->i", left[strip], right[strip], dtype=np.float64)
     return products
 
 
@@ -306,6 +338,9 @@ class Tiles:
         self.dtype = space.dtype
         self.is_sparse = source.is_sparse
         self.n_terms = source.max_row_values
+        if source.is_sparse:
+            # A zero that is shifted is none.
+            self.n_terms += space.n_shifted
         self.tile_rows = _choose_tile_rows(source, n_scores, max_rows)
         self._kept: dict[int, Tile] | None = None
 

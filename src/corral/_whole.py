@@ -227,7 +227,7 @@ class Whole:
         filled = tally.sizes[:, None] > 0
         means = take_means(tally.sums, self._book)
         restart.centers = np.where(filled, means, restart.centers)
-        if not restart.is_even:
+        if not restart.is_even and tally.named.any():
             # A cluster is named once for each label that is known.
             restart.shares = tally.named / tally.named.sum()
 
