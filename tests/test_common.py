@@ -8,11 +8,11 @@ from corral.detectors import TONMF, IForest
 from corral.rivals import KCC, KMeansMinusMinus, KMeansPlusOne
 
 SPECIAL = {
-    "cor": COR(n_clusters=3, n_partitions=20),
+    "cor": COR(n_clusters=3, n_partitions=10),
     "cor-detector": CORDetector(
-        COR(n_clusters=2, contamination=0.05, n_partitions=20, random_state=0)
+        COR(n_clusters=2, contamination=0.05, n_partitions=10, random_state=0)
     ),
-    "kcc": KCC(n_clusters=2, n_partitions=20),
+    "kcc": KCC(n_clusters=2, n_partitions=10),
     # A forest of few trees breaks the same rules as one of many.
     "iforest": IForest(n_estimators=20),
 }
@@ -20,7 +20,7 @@ ESTIMATORS = [
     SPECIAL.get(name) or method.make() for name, method in all_methods().items()
 ]
 # The numbers chosen, as by default.
-ESTIMATORS.append(COR(n_partitions=10, k_max=5))
+ESTIMATORS.append(COR(n_partitions=6, k_max=3))
 
 # Scikit-learn exempts its KMeans from these for the same reason: the rows that a run
 # starts from are drawn by their position, so leaving out or repeating rows changes

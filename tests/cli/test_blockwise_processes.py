@@ -38,7 +38,7 @@ def table(tmp_path_factory):
 def words(table, folder, name):
     options = ("--n-clusters", 4, "--n-outliers", 20, "--id-column", "name")
     outputs = ("--checkpoint-dir", folder / "notes", "--labels", folder / name)
-    limit = ("--memory-limit", "400MB", "--n-partitions", 40)
+    limit = ("--memory-limit", "400MB", "--n-partitions", 20)
     return [*CORRAL, *map(str, ("fit", table, *options, *limit, *outputs))]
 
 
@@ -151,10 +151,10 @@ def measure(words, path):
 @pytest.mark.skipif(sys.platform != "linux", reason="needs Linux, which tells memory")
 def test_memory_stays_far_below_that_of_a_fit_in_memory(tmp_path):
     path = tmp_path / "data.parquet"
-    table = make_table(400_000, 7)
+    table = make_table(250_000, 7)
     kinds = pa.array(np.resize(["one", "two", "three"], table.num_rows))
-    pq.write_table(table.append_column("kind", kinds), path, row_group_size=100_000)
-    assert path.stat().st_size > 22e6
+    pq.write_table(table.append_column("kind", kinds), path, row_group_size=50_000)
+    assert path.stat().st_size > 13e6
     options = ("--n-clusters", 4, "--n-outliers", 20, "--n-resamples", 0)
     options = (*options, "--n-partitions", 20, "--id-column", "name")
     fit = [*map(str, ("fit", path, *options))]

@@ -40,11 +40,15 @@ class Peak:
 @contextmanager
 def traced() -> Iterator[None]:
     """Count what Python and NumPy hold."""
+    # What is there already is not looked through at each count.
+    gc.collect()
+    gc.freeze()
     tracemalloc.start()
     try:
         yield
     finally:
         tracemalloc.stop()
+        gc.unfreeze()
 
 
 def count_held() -> int:
