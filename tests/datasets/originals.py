@@ -61,17 +61,17 @@ def original_bytes(info, rows, classes):
     return dict(zip(info.originals, files, strict=True))
 
 
-def zip_bytes(files):
+def zip_bytes(files, packing=zipfile.ZIP_DEFLATED):
     file = io.BytesIO()
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+    with zipfile.ZipFile(file, "w", packing) as archive:
         for name, data in files.items():
             archive.writestr(name, data)
     return file.getvalue()
 
 
-def tar_bytes(files):
+def tar_bytes(files, mode="w:gz", **options):
     file = io.BytesIO()
-    with tarfile.open(fileobj=file, mode="w:gz") as archive:
+    with tarfile.open(fileobj=file, mode=mode, **options) as archive:
         for name, data in files.items():
             member = tarfile.TarInfo(name)
             member.size = len(data)

@@ -120,7 +120,7 @@ def test_decaf(name, dtype):
 def test_decaf_without_its_matrix():
     file = io.BytesIO()
     savemat(file, {"features": np.eye(2)})
-    with pytest.raises(ValueError, match="it has no matrix named 'data'"):
+    with pytest.raises(ValueError, match="it has no matrix of numbers named 'data'"):
         read_decaf(file.getvalue())
 
 

@@ -6,13 +6,15 @@ from pathlib import Path
 
 import numpy as np
 from scipy import sparse
-from scipy.io import loadmat
 
 from corral.datasets._content import Content
 from corral.datasets._info import DatasetInfo, Table
+from corral.datasets._matlab import read_matrix
 from corral.tables._arrays import read_csr
-from corral.tables._broken import first_line
 from corral.tables._npz import Npz
+
+# Whole numbers up to it are exact as float64.
+_MOST_CLASS = 2.0**53
 
 
 def read_npz(path: Path) -> tuple[Content, np.ndarray | None]:
@@ -177,12 +179,14 @@ def read_decaf(matrix: bytes) -> Content:
     -------
     content : Content
     """
-    try:
-        arrays = loadmat(io.BytesIO(matrix), variable_names=["data"])
-    except Exception as error:
-        # Damage to a MATLAB file raises nearly anything, also errors of reading.
-        raise ValueError(f"SciPy says {first_line(error)!r}") from error
-    if "data" not in arrays or arrays["data"].ndim != 2:
-        raise ValueError("it has no matrix named 'data'")
-    data = _floats(arrays["data"])
-    return Content(_floats(data[:, :-1]), data[:, -1].astype(np.int64).astype(str))
+    data = _floats(read_matrix(matrix, "data"))
+    if not data.shape[1]:
+        raise ValueError("its matrix 'data' has no column with the classes")
+    return Content(_floats(data[:, :-1]), _whole(data[:, -1]).astype(str))
+
+
+def _whole(classes: np.ndarray) -> np.ndarray:
+    # Others have no whole number, and NumPy would warn and make one up.
+    if not (np.abs(classes) < _MOST_CLASS).all() or (classes % 1).any():
+        raise ValueError("the classes in its last column are not whole numbers")
+    return classes.astype(np.int64)

@@ -23,7 +23,7 @@ from corral.datasets._folder import (
 from corral.datasets._formats import read_npz, read_originals
 from corral.datasets._info import DatasetInfo, RemoteFile
 from corral.datasets._registry import describe_dataset
-from corral.tables._broken import Broken
+from corral.tables._broken import Broken, first_line
 
 # What readers raise when a file is not what its name says.
 UNREADABLE = (
@@ -199,8 +199,10 @@ def _read_originals(
     try:
         content = read_originals(info, [each.read() for each in originals])
     except UNREADABLE as error:
+        is_told = isinstance(error, Broken)
+        reason = f"it {error}" if is_told else f"{first_line(error)}."
         raise ValueError(
-            f"{place} cannot be read as {info.name!r}: {error}. Get the original from "
+            f"{place} cannot be read as {info.name!r}: {reason} Get the original from "
             f"{info.page}."
         ) from error
     return content, verify_content(info, content, place)
