@@ -142,6 +142,31 @@ def test_a_fork_does_not_remove_the_folder(tmp_path, monkeypatch):
     assert home.path.is_dir()
 
 
+def test_a_part_that_can_only_be_read_goes_when_its_run_is_over(tmp_path, monkeypatch):
+    # As a kill leaves it that comes between the permissions of the old file and its
+    # name. Root may write to it all the same, and so is told what others are.
+    open_file, refused = os.open, []
+
+    def open_as_others(path, flags, *mode):
+        is_there = not flags & os.O_CREAT and os.path.isfile(path)
+        if is_there and flags & os.O_RDWR and not os.stat(path).st_mode & stat.S_IWUSR:
+            refused.append(path)
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return open_file(path, flags, *mode)
+
+    monkeypatch.setattr(os, "open", open_as_others)
+    part = tmp_path / f".labels.{_leftovers.make_mark()}.part.csv"
+    part.write_text("whole")
+    part.chmod(0o444)
+    with part.open("rb") as file:
+        assert _leftovers.take_lock(file.fileno())
+        write(tmp_path / "labels.csv", "new")
+        assert part.exists()
+    write(tmp_path / "labels.csv", "new")
+    assert not part.exists()
+    assert refused == [part, part]
+
+
 @pytest.mark.parametrize(("days", "stays"), [(1, True), (30, False)])
 def test_what_another_machine_left_goes_when_it_is_old(tmp_path, days, stays):
     # Its locks may not be seen from here.
@@ -269,6 +294,17 @@ def test_links_and_pipes_with_the_name_of_a_part_are_not_touched(tmp_path):
     write(tmp_path / "labels.csv", "new")
     assert len(os.listdir(tmp_path)) == 4
     assert (tmp_path / "mine").read_text() == "mine"
+
+
+def test_a_pipe_without_a_name_gets_the_content(tmp_path):
+    end, other = os.pipe()
+    place = f"/dev/fd/{other}"
+    if not os.path.exists(place):
+        pytest.skip("pipes have no places here")
+    write(place, "new")
+    os.close(other)
+    with open(end, "rb") as file:
+        assert file.read() == b"new"
 
 
 @pytest.mark.parametrize("mode", [0o600, 0o640, 0o664, 0o444])

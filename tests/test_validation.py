@@ -30,7 +30,7 @@ def test_count_and_share_clash(X):
 def test_too_many_outliers(X, n_outliers):
     message = (
         rf"n_outliers={n_outliers} should be smaller than n_samples - n_clusters = "
-        r"40 - 4 = 36\."
+        r"40 - 4 = 36\. Lower n_outliers or n_clusters\."
     )
     with pytest.raises(ValueError, match=message):
         COR(4, n_outliers=n_outliers).fit(X)
@@ -38,8 +38,9 @@ def test_too_many_outliers(X, n_outliers):
 
 def test_too_large_a_share(X):
     message = r"contamination=0\.95, which makes 38 outliers, should be smaller than"
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match=message) as error:
         COR(4, contamination=0.95).fit(X)
+    assert str(error.value).endswith(" = 36. Lower contamination or n_clusters.")
 
 
 def test_fewer_rows_than_clusters(X):

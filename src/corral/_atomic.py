@@ -54,7 +54,7 @@ def write_atomically(path: str | Path, *, replace: bool = True) -> Iterator[Path
     ----------
     path : str or Path
         What is to be written. A link is followed. Devices and pipes, which cannot be
-        replaced, get their content in one go at the end.
+        replaced, get their content in one go at the end; so do those of /dev/fd.
     replace : bool, default=True
         Whether a file that is there at the end is replaced; the new one gets its
         permissions. Else the new one gets another name, and an error tells it.
@@ -74,14 +74,16 @@ def write_atomically(path: str | Path, *, replace: bool = True) -> Iterator[Path
     >>> target.read_text()
     '42'
     """
-    target = Path(os.path.realpath(path))
-    if target.is_dir():
+    given = Path(path)
+    if given.is_dir():
         raise ValueError(f"'{path}' is a folder. Name a file in it.")
-    if target.exists() and not target.is_file():
-        # A root user's /dev/null must not become a file.
-        with _write_through(target) as part:
+    if given.exists() and not given.is_file():
+        # A root user's /dev/null must not become a file. Links are not followed before:
+        # those of /dev/fd and /dev/stdout lead to pipes that have no other name.
+        with _write_through(given) as part:
             yield part
         return
+    target = Path(os.path.realpath(path))
     if not target.parent.is_dir():
         raise FileNotFoundError(
             f"'{path}' cannot be written, because the folder '{target.parent}' is not "

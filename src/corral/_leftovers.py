@@ -188,7 +188,13 @@ def _opened(path: Path, flags: int) -> Iterator[int | None]:
     if fcntl is None:
         yield None
         return
-    descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
+    flags |= os.O_NOFOLLOW | os.O_NONBLOCK
+    try:
+        descriptor = os.open(path, flags)
+    except PermissionError:
+        # A part may already have the permissions of a file that can only be read. Where
+        # a lock needs more than that, over a network, age tells.
+        descriptor = os.open(path, flags & ~os.O_RDWR)
     try:
         yield descriptor
     finally:

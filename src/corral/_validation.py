@@ -157,7 +157,8 @@ def read_rows(estimator, X, *, reset: bool, accept_sparse: bool = True):
     Returns
     -------
     rows : ndarray or CSR of shape (n_samples, n_features), float32 or float64
-        An array is in C order; a sparse matrix has sorted indices and no entry twice.
+        An array is in C order; a sparse matrix has sorted indices, of 32 bits if that
+        is enough, and no entry twice.
     """
     frame = nw.from_native(X, eager_only=True, pass_through=True)
     if isinstance(frame, nw.DataFrame):
@@ -181,7 +182,17 @@ def read_rows(estimator, X, *, reset: bool, accept_sparse: bool = True):
                 order="C",
             )
     check_sizes(rows)
-    return tidy_rows(rows)
+    return _narrow_indices(tidy_rows(rows))
+
+
+def _narrow_indices(rows):
+    """Return sparse rows with indices that all of scikit-learn takes, if they fit."""
+    if not sparse.issparse(rows) or rows.indices.dtype == np.int32:
+        return rows
+    if max(rows.nnz, *rows.shape) > np.iinfo(np.int32).max:
+        return rows
+    parts = rows.data, rows.indices.astype(np.int32), rows.indptr.astype(np.int32)
+    return type(rows)(parts, shape=rows.shape)
 
 
 def _check_numbers(values, estimator, **rules) -> np.ndarray:
@@ -464,11 +475,12 @@ def count_outliers(
             f"n_samples={n_samples} should be >= n_clusters={n_clusters}. Lower "
             "n_clusters."
         )
-    asked = f"n_outliers={n_outliers}"
+    asked, lower = f"n_outliers={n_outliers}", "n_outliers"
     if n_outliers is None:
         contamination = 0.05 if contamination is None else contamination
         n_outliers = round(contamination * n_samples)
         asked = f"contamination={contamination}, which makes {n_outliers} outliers,"
+        lower = "contamination"
     limit = f"n_samples={n_samples}"
     if n_clusters > 0:
         limit = (
@@ -476,5 +488,6 @@ def count_outliers(
             f"{n_samples - n_clusters}"
         )
     if n_outliers > 0 and n_outliers >= n_samples - n_clusters:
-        raise ValueError(f"{asked} should be smaller than {limit}.")
+        lower += " or n_clusters" if n_clusters > 1 else ""
+        raise ValueError(f"{asked} should be smaller than {limit}. Lower {lower}.")
     return n_outliers

@@ -78,6 +78,7 @@ def _words(param: click.Parameter, value: Any) -> list[str]:
             return [option]
         return [max(param.secondary_opts, key=len)] if param.secondary_opts else []
     if isinstance(param.type, Names):
-        return [option, join_names(value)]
+        # A file of options may have an empty list.
+        return [option, join_names(value)] if value else []
     values = value if isinstance(value, list | tuple) else [value]
     return [word for each in values for word in (option, str(each))]

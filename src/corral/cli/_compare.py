@@ -1,12 +1,13 @@
 """``corral compare``: several methods side by side."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import click
 
 from corral.cli._bar import progress
-from corral.cli._config import config_option
+from corral.cli._config import config_files, config_option
 from corral.cli._errors import Failure
 from corral.cli._files import print_json
 from corral.cli._methods import MethodName
@@ -89,17 +90,19 @@ def compare(
     of outliers by themselves. All others get the same numbers, so that they can be
     compared: what is not given is chosen by cor, for all of them.
     """
-    outputs = Outputs({"--labels": labels}, [data], force=force)
+    inputs: list[str | Path] = [data, *config_files(ctx)]
+    outputs = Outputs({"--labels": labels}, inputs, force=force, form=form)
     settings = method_settings(ctx, options)
     with progress(show) as bar:
         bar.stage("starting")
         from corral.cli._plan import check_room
         from corral.cli._side_by_side import fit_all, in_words
-        from corral.cli._work import read
+        from corral.cli._work import list_ids, read
 
         check_room(data, form, "compare")
-        table = read(data, form, bar)
-        found = fit_all(table, methods, settings, table_settings(options), bar)
+        chosen = table_settings(options)
+        table = read(data, form, list_ids(chosen), bar)
+        found = fit_all(table, methods, settings, chosen, bar)
         if labels is not None and found.columns:
             outputs.write_labels(found.columns, raw_text=raw_text)
 
@@ -110,6 +113,13 @@ def compare(
         click.echo(in_words(found.facts, outputs.files.get("labels")))
     if failed:
         # What the others found is shown all the same.
-        reasons = " ".join(f"{name}: {reason}" for name, reason in failed.items())
+        reasons = " ".join(_gather(failed))
         raise Failure(f"{len(failed)} of {len(methods)} methods failed. {reasons}")
     outputs.check_names()
+
+
+def _gather(failed: dict[str, str]) -> Iterator[str]:
+    """Yield each reason once, behind the methods that have it."""
+    for reason in dict.fromkeys(failed.values()):
+        names = [name for name, other in failed.items() if other == reason]
+        yield f"{', '.join(names)}: {reason}"

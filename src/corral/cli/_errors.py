@@ -17,7 +17,7 @@ from corral.cli._text import one_line
 
 # What the exit codes mean; the reference page prints them.
 EXIT_CODES = {
-    0: "All went well.",
+    0: "All went well. A page of corral explore ends so by Ctrl-C or a signal, too.",
     1: "The reader of the output has gone, or corral itself is at fault.",
     2: "The command line, a file or the data cannot be used; the message says why.",
     130: "Stopped by Ctrl-C. No file is half-written.",

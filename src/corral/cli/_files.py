@@ -1,12 +1,13 @@
 """Where results go: checked before the work, written whole or not at all."""
 
+import errno
 import json
 import math
 import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TextIO
@@ -49,6 +50,7 @@ def check_outputs(
     inputs: Sequence[str | Path],
     *,
     force: bool,
+    form: str | None = None,
 ) -> None:
     """Refuse outputs that cannot be written; the parameters are those of Outputs."""
     labels = paths.get("--labels")
@@ -57,13 +59,17 @@ def check_outputs(
             f"--labels '{labels}' has a suffix that is not known. Choose one of "
             f"{', '.join(_LABEL_SUFFIXES)}."
         )
-    taken = {Path(each).resolve(): "the input" for each in inputs if str(each) != "-"}
+    if not any(paths.values()):
+        return
+    taken = {follow(each): "the input" for each in inputs if str(each) != "-"}
+    if any(path is not None and path.is_file() for path in paths.values()):
+        taken |= dict.fromkeys(_find_linked(inputs), "the input")
     for option, path in paths.items():
         if path is None:
             continue
         _check_place(option, path)
-        _check_apart(option, path, inputs)
-        other = taken.setdefault(path.resolve(), option)
+        _check_apart(option, path, inputs, form)
+        other = taken.setdefault(follow(path), option)
         if other is not option:
             raise ValueError(
                 f"{option} '{path}' is the same file as {other}. Name another file."
@@ -73,6 +79,30 @@ def check_outputs(
                 f"{option} '{path}' exists already. Name another, or say --force to "
                 "replace it."
             )
+
+
+def follow(path: str | Path) -> Path:
+    """Return where a path leads.
+
+    Parameters
+    ----------
+    path : str or Path
+
+    Returns
+    -------
+    target : Path
+        Without links, unless they lead to themselves.
+    """
+    # Path.resolve raises an error of its own for such links, before Python 3.13.
+    return Path(os.path.realpath(path))
+
+
+def _find_linked(inputs: Sequence[str | Path]) -> Iterator[Path]:
+    """Yield what the links in folders of data lead to."""
+    for folder in map(Path, inputs):
+        if folder.is_dir():
+            found = (each for each in folder.rglob("*") if each.is_symlink())
+            yield from map(follow, found)
 
 
 def check_extras(*, report: bool = False, model: bool = False) -> None:
@@ -96,10 +126,15 @@ def check_extras(*, report: bool = False, model: bool = False) -> None:
 
 
 def _check_place(option: str, path: Path) -> None:
-    folder = path.parent
+    if _is_loop(path):
+        raise ValueError(
+            f"{option} '{path}' is a link that leads back to itself. Name another file."
+        )
     if path.exists() and not path.is_file() and not path.is_dir():
         # A device or a pipe, which needs no place for a temporary file beside it.
         return
+    # What a link leads to is written.
+    folder = follow(path).parent if path.is_symlink() else path.parent
     if path.is_dir():
         raise ValueError(f"{option} '{path}' is a folder. Name a file in it.")
     if not folder.is_dir():
@@ -114,28 +149,53 @@ def _check_place(option: str, path: Path) -> None:
         )
 
 
-def _check_apart(option: str, path: Path, inputs: Sequence[str | Path]) -> None:
-    """Refuse a file that a folder of data would hold from then on."""
-    if path.suffix.lower() not in _DATA_SUFFIXES:
-        return
-    for each in map(Path, inputs):
-        if each.is_dir() and each.resolve() in path.resolve().parents:
+def _is_loop(path: Path) -> bool:
+    """Return whether a path is a link to itself, by whatever ways."""
+    try:
+        path.stat()
+    except OSError as error:
+        return error.errno == errno.ELOOP
+    return False
+
+
+def _check_apart(
+    option: str, path: Path, inputs: Sequence[str | Path], form: str | None
+) -> None:
+    """Refuse a file that a folder of data would hold from then on.
+
+    That is known by the end of its name, unless a form was given: then all files in the
+    folder are data.
+    """
+    # A link counts where it is, by its own name, and where it leads.
+    places = [follow(path.parent) / path.name, follow(path)]
+    if form is None:
+        places = [each for each in places if each.suffix.lower() in _DATA_SUFFIXES]
+    for folder in map(Path, inputs):
+        if folder.is_dir() and any(follow(folder) in each.parents for each in places):
             raise ValueError(
-                f"{option} '{path}' is in the folder '{each}', and would be read as "
-                "data of it from then on. Name a file elsewhere."
+                f"{option} '{path}' is in the folder '{folder}', and would be read as "
+                "data of it from then on. Name a place elsewhere."
             )
 
 
-def check_checkpoint(folder: Path | None) -> None:
+def check_checkpoint(
+    folder: Path | None, inputs: Sequence[str | Path] = (), form: str | None = None
+) -> None:
     """Refuse a folder for checkpoints that cannot be used, before the rows are read.
 
     Parameters
     ----------
     folder : Path or None
+    inputs : sequence of path-like, default=()
+    form : str, default=None
+        Form of the data, if it was given.
     """
     if folder is not None:
         from corral._journal import check_folder
 
+        if form is not None:
+            # Else no file of a checkpoint is taken for data.
+            _check_apart("--checkpoint-dir", folder, inputs, form)
         check_folder(folder, f"--checkpoint-dir '{folder}'")
 
 

@@ -1,9 +1,24 @@
-"""Lists of names on the command line."""
+"""Names of files and lists of names on the command line."""
 
 import csv
 import io
+import os
+from typing import Any
 
 import click
+
+
+class FilePath(click.Path):
+    """A path that is not empty, as the value of a forgotten variable would be.
+
+    Python takes an empty path for the current folder.
+    """
+
+    def convert(self, value, param, ctx) -> Any:
+        """Return the path."""
+        if not os.fspath(value):
+            self.fail("the path is empty. Name one.", param, ctx)
+        return super().convert(value, param, ctx)
 
 
 class Names(click.ParamType):
@@ -23,7 +38,10 @@ class Names(click.ParamType):
                 param,
                 ctx,
             )
-        return [each for each in map(str.strip, names) if each]
+        found = [each for each in map(str.strip, names) if each]
+        if not found:
+            self.fail(f"{value!r} has no name. Give at least one.", param, ctx)
+        return found
 
 
 def join_names(names: list[str]) -> str:

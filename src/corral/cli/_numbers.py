@@ -1,5 +1,6 @@
-"""Numbers on the command line that may be left to the method."""
+"""Numbers on the command line, some of which may be left to the method."""
 
+import math
 import re
 from typing import Any
 
@@ -19,6 +20,17 @@ class CountOrAuto(click.IntRange):
         if str(value).lower() == "auto":
             return "auto"
         return super().convert(value, param, ctx)
+
+
+class NumberRange(click.FloatRange):
+    """A number within limits, which "nan" is not, though no comparison tells."""
+
+    def convert(self, value, param, ctx) -> Any:
+        """Return the number."""
+        number = super().convert(value, param, ctx)
+        if math.isnan(number):
+            self.fail(f"{value!r} is not a number.", param, ctx)
+        return number
 
 
 class Size(click.ParamType):

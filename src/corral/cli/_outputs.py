@@ -10,6 +10,7 @@ from corral.cli._files import (
     Columns,
     HeldLabels,
     check_outputs,
+    follow,
     write_labels,
     write_text,
 )
@@ -26,6 +27,9 @@ class Outputs:
         They must not be written over; "-" is standard input.
     force : bool
         Whether files that are there may be replaced.
+    form : str, default=None
+        Form of the data, if it was given. Then a folder of data may hold nothing else,
+        whatever its name.
     """
 
     def __init__(
@@ -34,8 +38,9 @@ class Outputs:
         inputs: Sequence[str | Path],
         *,
         force: bool,
+        form: str | None = None,
     ) -> None:
-        check_outputs(paths, inputs, force=force)
+        check_outputs(paths, inputs, force=force, form=form)
         self._paths = {option: path for option, path in paths.items() if path}
         self._force = force
         # Those whose name another file had at the end.
@@ -58,7 +63,7 @@ class Outputs:
         path = self._paths[option]
         try:
             # Errors name it as the user did, and not what a link leads to.
-            with named(path, path.resolve()):
+            with named(path, follow(path)):
                 write(path, replace=self._force)
         except KeptBesideError as error:
             # Others are to be written still.

@@ -11,6 +11,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 # The page sends a few numbers and a name.
 MAX_BODY = 4096
 
+# A browser sends the cookies of all servers of this machine.
+MAX_HEAD = 2**14
+
 # What the page asks with.
 _METHODS = ("GET", "POST")
 
@@ -107,6 +110,8 @@ class Guard:
 
     def _check(self, scope: Scope) -> Scope:
         """Return the scope as the application gets it, or refuse."""
+        if _weigh_head(scope) > MAX_HEAD:
+            raise Refusal(431, f"The head has more than {MAX_HEAD:,} bytes.")
         headers = Headers(scope=scope)
         hosts = headers.getlist("host")
         if len(hosts) != 1 or hosts[0].lower() not in self._hosts:
@@ -138,6 +143,14 @@ class Guard:
         site = headers.get("sec-fetch-site", "same-origin")
         if site not in ("same-origin", "none") and not is_visit:
             raise Refusal(403, "Another page asked. Only this server's own page may.")
+
+
+def _weigh_head(scope: Scope) -> int:
+    """Return the bytes of the first line and the headers, less blanks around them."""
+    address = len(scope["raw_path"]) + len(scope.get("query_string", b""))
+    # Between and behind name and value stand a colon, a blank and the end of the line.
+    fields = sum(len(name) + len(value) + 4 for name, value in scope["headers"])
+    return len(scope["method"]) + address + fields
 
 
 def _cut_path(path: bytes) -> tuple[bytes, bytes]:

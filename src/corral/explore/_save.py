@@ -49,6 +49,8 @@ class Writer:
         The source and further words of ``corral fit``.
     folder : Path
         Where the files go.
+    other_inputs : sequence of Path, default=()
+        What is not replaced either, as the table is not.
     raw_text : bool, default=False
         Whether formulas are not escaped in the labels.
     force : bool, default=False
@@ -62,6 +64,7 @@ class Writer:
         words: Sequence[str],
         folder: Path,
         *,
+        other_inputs: Sequence[Path] = (),
         raw_text: bool = False,
         force: bool = False,
     ) -> None:
@@ -69,6 +72,7 @@ class Writer:
         self._source = source
         self._words = list(words)
         self._folder = folder
+        self._inputs: list[str | Path] = [source, *other_inputs]
         self._raw_text = raw_text
         self._force = force
 
@@ -121,7 +125,7 @@ class Writer:
             raise FilesExistError(there)
         titles = ("The labels' file", "The report's file", "The command's file")
         asked = dict(zip(titles, paths, strict=True))
-        outputs = Outputs(asked, [self._source], force=may_replace)
+        outputs = Outputs(asked, self._inputs, force=may_replace)
         _check_plain(paths)
         command = self._command_for(n_clusters, n_outliers, labels, report)
         judged = self._judge(n_clusters, n_outliers)

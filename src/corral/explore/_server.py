@@ -14,7 +14,7 @@ from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from corral.explore._app import make_app
-from corral.explore._guard import Guard, list_hosts, make_token
+from corral.explore._guard import MAX_HEAD, Guard, list_hosts, make_token
 from corral.explore._pages import Pages
 from corral.explore._save import Writer
 from corral.explore._schema import Opening
@@ -25,9 +25,6 @@ _HOST = "127.0.0.1"
 
 # Far more than a few pages need.
 MAX_CONNECTIONS = 100
-
-# A browser sends the cookies of all servers of this machine.
-_MAX_HEAD = 2**14
 
 # Seconds within which a request has to be there as a whole.
 PATIENCE = 10.0
@@ -218,7 +215,8 @@ class _Server(uvicorn.Server):
             uvicorn.Config(
                 app,
                 http=_Connection,
-                h11_max_incomplete_event_size=_MAX_HEAD,
+                # Of a head that does not end; the guard counts those that do.
+                h11_max_incomplete_event_size=MAX_HEAD,
                 ws="none",
                 lifespan="off",
                 log_config=None,
