@@ -62,6 +62,16 @@ def test_a_method_that_fails_does_not_take_the_others_along(data):
     assert line.startswith("Error: 1 of 2 methods failed. lof: ")
 
 
+def test_what_several_methods_say_is_said_once(data):
+    words = ("--n-clusters", 500, "--n-outliers", 3, "--methods", "cor,lof,kmeans--")
+    result = run_corral("compare", data, *words)
+    assert result.exit_code == 2
+    assert only_line(result.stderr) == (
+        "Error: 2 of 3 methods failed. cor, kmeans--: n_samples=150 should be >= "
+        "n_clusters=500. Lower n_clusters."
+    )
+
+
 @pytest.mark.parametrize("how", [(), ("--json",)])
 def test_where_all_methods_fail_nothing_is_shown_or_written(data, tmp_path, how):
     words = ("--contamination", 0.6, "--methods", "lof,iforest")
@@ -82,7 +92,7 @@ def test_where_all_methods_fail_nothing_is_shown_or_written(data, tmp_path, how)
     ("names", "message"),
     [
         ("cor,kmean--", "There is no method 'kmean--'. Did you mean 'kmeans--'"),
-        (",", "Name at least one method with --methods."),
+        (",", "',' has no name. Give at least one."),
     ],
 )
 def test_wrong_methods_are_one_sentence(data, names, message):

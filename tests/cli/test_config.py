@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from tests.cli.example import only_line, run_corral
+from tests.cli.example import FIT, only_line, run_corral
 
 GOOD = """\
 n-clusters = 3
@@ -76,6 +76,20 @@ def test_names_with_commas_need_no_quotes_in_a_list(tmp_path, config):
         ("scale = 'much'", "'much' is not one of"),
         ("n-clusters 3", "is not a TOML file"),
         (
+            "seed = [{a" + ".a" * 5_000 + " = 1}]",
+            "has seed = [{'a': {'a': {'a': {'a': {'a': {...}}}}}}]. It should be one",
+        ),
+        (
+            "columns = ['a', ['b']]",
+            "has columns = ['a', ['b']]. It should be one value, or a list of them.",
+        ),
+        ("a = " + "[" * 5_000, "is not a TOML file of options: its lists or tables"),
+        ("seed = " + "9" * 5_000, "is not a TOML file: Exceeds the limit"),
+        (
+            "n-clusters = 2\nn_clusters = 3",
+            "has the keys 'n-clusters' and 'n_clusters', which are the same option.",
+        ),
+        (
             "n-outliers = 3\ncontamination = 0.1",
             "Set either --n-outliers or --contamination, not both.",
         ),
@@ -85,6 +99,11 @@ def test_bad_files_are_one_sentence(data, config, text, message):
     result = run_corral("fit", data, "--config", config(text))
     assert result.exit_code == 2
     assert message in only_line(result.stderr)
+
+
+def test_a_file_may_begin_with_the_mark_of_windows(data, config):
+    facts = facts_of(data, "--config", config("\ufeffn-clusters = 3"))
+    assert len(facts["clusters"]) == 3
 
 
 def test_a_missing_file_is_one_sentence(data):
@@ -105,3 +124,10 @@ def test_compare_takes_a_file_too(data, config):
     text = "methods = ['cor', 'lof']\nn-clusters = 3\nn-outliers = 3"
     result = run_corral("compare", data, "--config", config(text), "--json")
     assert list(json.loads(result.stdout)["methods"]) == ["cor", "lof"]
+
+
+def test_empty_lists_are_as_if_not_given(data, config, tmp_path):
+    # Also where the call is told, as in the report.
+    words = ("--config", config("exclude = []\n"), "--report", tmp_path / "r.html")
+    result = run_corral("fit", data, *FIT, *words)
+    assert result.exit_code == 0, result.output

@@ -27,6 +27,7 @@ def bad(tmp_path, data):
         ("ragged.csv", "in line 3, where 2 are expected"),
         ("notes.txt", "its suffix '.txt' is not known"),
         (".", "is a folder without Parquet files."),
+        (".", "(--format parquet on the command line)"),
     ],
 )
 def test_bad_files_are_one_sentence(bad, name, message):
@@ -42,11 +43,22 @@ def test_bad_files_are_one_sentence(bad, name, message):
         (("--n-clusters", 500), "n_clusters=500"),
         (("--n-outliers", 500), "n_outliers=500"),
         (
+            ("--n-clusters", 3, "--n-outliers", 148),
+            "150 - 3 = 147. Lower n_outliers or n_clusters.",
+        ),
+        (
             ("--n-outliers", 5, "--contamination", 0.1),
             "Set either --n-outliers or --contamination, not both. Got --n-outliers 5 "
             "and --contamination 0.1.",
         ),
         (("--contamination", 1.5), "1.5 is not in the range 0<=x<1"),
+        (("--contamination", "nan"), "'--contamination': 'nan' is not a number."),
+        (("--contamination-max", "NaN"), "'NaN' is not a number."),
+        (("--columns", ""), "'--columns': '' has no name. Give at least one."),
+        (("--exclude", " , "), "'--exclude': ' , ' has no name."),
+        (("--labels", ""), "'--labels': the path is empty. Name one."),
+        (("--checkpoint-dir", ""), "'--checkpoint-dir': the path is empty."),
+        (("--config", ""), "'--config': the path is empty."),
         (("--n-clusters", "many"), "'many' is not a valid integer"),
         (("--columns", "a,bb"), "'bb', which the table does not have"),
         (("--exclude", "nothing"), "'nothing', which the table does not have"),
@@ -166,3 +178,16 @@ def test_a_full_disk_behind_standard_output_is_one_sentence():
         "Standard output or a temporary file cannot be written, because the disk is "
         "full. Make room, or set TMPDIR to a folder on another disk."
     )
+
+
+@pytest.mark.parametrize("command", ["fit", "compare", "flights", "explore"])
+def test_an_empty_path_is_not_this_folder(command):
+    result = run_corral(command, "")
+    assert result.exit_code == 2
+    assert "the path is empty. Name one." in only_line(result.stderr)
+
+
+def test_a_gap_is_a_number(bad):
+    result = run_corral("flights", bad / "data.csv", "--max-gap", "nan")
+    assert result.exit_code == 2
+    assert "'nan' is not a number" in only_line(result.stderr)

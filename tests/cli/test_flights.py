@@ -3,6 +3,8 @@ import json
 import sys
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from corral.trajectories import make_tracks, plant_errors
@@ -197,6 +199,15 @@ def test_errors_are_one_sentence(tmp_path, content, options, message):
     assert len(result.stderr.splitlines()) == 1
     assert result.stderr.startswith(f"Error: {message}")
     assert not report.exists()
+
+
+def test_a_flight_column_of_lists_is_one_sentence(tmp_path):
+    columns = {"flight": [["a"]], "time": [1], "lat": [5.0], "lon": [3.0]}
+    pq.write_table(pa.table(columns), tmp_path / "t.parquet")
+    result = run_corral("flights", tmp_path / "t.parquet")
+    assert result.exit_code == 2
+    assert len(result.stderr.splitlines()) == 1
+    assert result.stderr.startswith("Error: Column 'flight' is of the type list<")
 
 
 def test_a_file_that_is_not_there(tmp_path):

@@ -2,6 +2,8 @@
 
 import os
 
+import pyarrow.csv
+import pyarrow.parquet
 import pytest
 
 from corral.cli import _job
@@ -118,3 +120,108 @@ def test_the_demo_replaces_no_file(tmp_path):
 def test_a_device_is_no_file_that_could_be_replaced(data):
     result = run_corral("fit", data, *FIT, "--report", "/dev/null")
     assert result.exit_code == 0, result.output
+
+
+@pytest.fixture
+def parts(tmp_path, data, monkeypatch):
+    """Go to where a folder of data is: one part with a suffix, one without."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "parts").mkdir()
+    table = pyarrow.csv.read_csv(data)
+    pyarrow.parquet.write_table(table, "parts/a.parquet")
+    pyarrow.parquet.write_table(table, "parts/part-0")
+    return tmp_path / "parts"
+
+
+FORM = ("--format", "parquet")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--report", "parts/new.parquet"),
+        ("--labels", "into.csv"),
+        ("--report", "into.html"),
+        ("--report", "parts/out.parquet"),
+        ("--report", "parts/part-0", *FORM),
+        ("--report", "parts/new.html", *FORM),
+        ("--report", "parts/deep/new.html", *FORM),
+        ("--checkpoint-dir", "parts/notes", *FORM),
+    ],
+    ids=" ".join,
+)
+def test_no_output_becomes_a_part_of_the_data_or_replaces_one(parts, words):
+    # Links into the folder, and one in it that leads out.
+    for name in ("into.csv", "into.html"):
+        (parts.parent / name).symlink_to("parts/a.parquet")
+    (parts / "out.parquet").symlink_to("../elsewhere.html")
+    (parts / "deep").mkdir()
+    before = {each: each.read_bytes() for each in parts.glob("*a*") if each.is_file()}
+    result = run_corral("fit", "parts", *FIT, *words, "--force")
+    assert result.exit_code == 2
+    assert only_line(result.stderr) == (
+        f"Error: {words[0]} '{words[1]}' is in the folder 'parts', and would be read "
+        "as data of it from then on. Name a place elsewhere."
+    )
+    assert before == {each: each.read_bytes() for each in before}
+
+
+def test_what_a_link_in_a_folder_of_data_leads_to_is_data(parts):
+    far = parts.parent / "far.csv"
+    (parts / "part-0").rename(far)
+    (parts / "b.parquet").symlink_to(far)
+    before = far.read_bytes()
+    result = run_corral("fit", "parts", *FIT, "--labels", far, "--force")
+    assert result.exit_code == 2
+    assert "is the same file as the input" in only_line(result.stderr)
+    assert far.read_bytes() == before
+
+
+def test_other_files_may_stand_beside_the_data(parts):
+    # Without a form, only names tell what data is.
+    result = run_corral("fit", "parts", *FIT, "--report", "parts/page.html")
+    assert result.exit_code == 0, result.output
+    words = (*FORM, "--report", "page.html")
+    assert run_corral("fit", "parts/part-0", *FIT, *words).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("command", "option"),
+    [
+        ("fit", "--report"),
+        ("fit", "--model"),
+        ("compare", "--labels"),
+        ("flights", "--report"),
+    ],
+)
+def test_the_file_of_options_is_an_input(old, command, option):
+    old.write_text("n-clusters = 3\n")
+    words = ("--config", "old.csv", option, "./old.csv", "--force")
+    result = run_corral(command, "gone.csv", *words)
+    assert result.exit_code == 2
+    assert only_line(result.stderr) == (
+        f"Error: {option} 'old.csv' is the same file as the input. Name another file."
+    )
+    assert old.read_text() == "n-clusters = 3\n"
+
+
+@pytest.mark.parametrize("more", [(), ("--force",)])
+def test_a_link_to_itself_is_no_output(old, more):
+    (old.parent / "loop.csv").symlink_to("loop.csv")
+    result = run_corral("fit", "old.csv", "--labels", "loop.csv", *more)
+    assert result.exit_code == 2
+    assert only_line(result.stderr) == (
+        "Error: --labels 'loop.csv' is a link that leads back to itself. Name another "
+        "file."
+    )
+    # Nor is it an input.
+    result = run_corral("fit", "loop.csv", "--labels", "new.csv")
+    assert result.exit_code == 2
+    assert "loop.csv" in only_line(result.stderr)
+
+
+def test_a_link_into_a_folder_that_is_gone_is_refused_at_once(old):
+    (old.parent / "link.csv").symlink_to("none/there.csv")
+    result = run_corral("fit", "gone.csv", "--labels", "link.csv")
+    assert result.exit_code == 2
+    assert "none', which is not there. Make it first" in only_line(result.stderr)

@@ -169,3 +169,26 @@ def test_what_is_quick_shows_no_bar():
         bar.stage("reading")
         bar.tick("fusing", 1, 10)
         assert not bar._progress.live.is_started
+
+
+@pytest.mark.parametrize("place", ["/dev/stdout", "/dev/fd/{}"])
+def test_an_output_may_be_a_pipe_that_has_no_name(data, tmp_path, place):
+    # As shells give it for >(gzip > page.gz).
+    if not os.path.exists("/dev/fd"):
+        pytest.skip("pipes have no places here")
+    end, other = os.pipe()
+    words = ["fit", data, *FIT, "--report", place.format(other)]
+    process = subprocess.Popen(
+        [*CORRAL, *map(str, words), "--labels", tmp_path / "labels.csv"],
+        stdout=other,
+        stderr=subprocess.PIPE,
+        pass_fds=[other],
+    )
+    os.close(other)
+    with open(end, "rb") as file:
+        got = file.read()
+    _, stderr = process.communicate()
+    assert process.returncode == 0, stderr
+    assert got.startswith(b"<!DOCTYPE html>")
+    assert b"</html>" in got
+    assert os.listdir(tmp_path) == ["labels.csv"]

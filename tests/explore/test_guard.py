@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from corral.explore._guard import MAX_BODY, list_hosts, make_token
+from corral.explore._guard import MAX_BODY, MAX_HEAD, list_hosts, make_token
 from tests.explore.conftest import HOST, PORT, TOKEN
 
 PATHS = ("", "style.css", "script.js", "opening", "view", "save", "pages", "none")
@@ -171,6 +171,15 @@ def test_long_bodies_are_refused(client, chunked):
         f"/{TOKEN}/view", content=content, headers={"Content-Type": "application/json"}
     )
     assert answer.status_code == 413
+
+
+@pytest.mark.parametrize(("n_bytes", "code"), [(MAX_HEAD - 500, 200), (MAX_HEAD, 431)])
+def test_long_heads_are_refused(client, n_bytes, code):
+    headers = {"X-Long": "a" * n_bytes}
+    assert client.get(f"/{TOKEN}/opening", headers=headers).status_code == code
+    # Before anything else is looked at.
+    refused = 431 if code == 431 else 403
+    assert client.get("/opening", headers=headers).status_code == refused
 
 
 def test_only_json_is_read(client):

@@ -64,7 +64,8 @@ def explore(*words, code=CODE):
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has other signals")
-def test_ctrl_c_is_a_clean_end_that_pages_are_told(data, tmp_path):
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_is_a_clean_end_that_pages_are_told(data, tmp_path, number):
     with explore(data, *OPTIONS, "--output", tmp_path) as server:
         # A page, and a client that does nothing, both hold a connection open.
         line, answer = server.ask("pages")
@@ -75,7 +76,7 @@ def test_ctrl_c_is_a_clean_end_that_pages_are_told(data, tmp_path):
             assert answer.headers["cache-control"] == "no-store"
             assert answer.headers["content-security-policy"]
             check_strangers(server)
-            server.process.send_signal(signal.SIGINT)
+            server.process.send_signal(number)
             assert answer.read().endswith(b"event: end\ndata: end\n\n")
         code, said = server.wait()
     assert code == 0

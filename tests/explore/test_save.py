@@ -156,6 +156,17 @@ def test_the_table_itself_is_never_replaced(session, tmp_path):
     assert source.read_text() == "a\n1\n"
 
 
+def test_the_file_of_options_is_never_replaced(session, data, tmp_path):
+    options = tmp_path / "mine-command.sh"
+    options.write_text("seed = 1\n")
+    writer = Writer(
+        session, str(data), [str(data)], tmp_path, other_inputs=[options], force=True
+    )
+    with pytest.raises(ValueError, match="is the same file as the input"):
+        writer.save(3, 3, "mine")
+    assert [path.name for path in tmp_path.iterdir()] == ["mine-command.sh"]
+
+
 def test_a_folder_in_the_way_is_a_sentence(writer, tmp_path):
     (tmp_path / "mine-labels.csv").mkdir()
     with pytest.raises(ValueError, match=r"^The labels' file '.*' is a folder"):

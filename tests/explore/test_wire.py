@@ -15,7 +15,7 @@ import pytest
 
 import corral.explore._pages
 import corral.explore._server
-from corral.explore._guard import MAX_BODY
+from corral.explore._guard import MAX_BODY, MAX_HEAD
 
 PATIENCE = 0.5
 
@@ -292,6 +292,27 @@ def test_heads_have_an_end(served):
         endless = head(port, "GET", f"{path}opening", *lines).rstrip()
         assert status(send(port, endless)) == 400
     assert status(send(port, f"GET {path}{'a' * 20_000}".encode())) == 400
+
+
+@pytest.mark.parametrize("n_bytes", [17_000, 20_000, 60_000])
+@pytest.mark.parametrize("sort", ["one header", "many headers", "path", "query"])
+def test_long_heads_are_refused_also_if_they_come_at_once(served, n_bytes, sort):
+    port, path = served
+    target, headers = f"{path}opening", []
+    if sort == "one header":
+        headers = ["X: " + "a" * n_bytes]
+    elif sort == "many headers":
+        headers = ["X: " + "a" * 95] * (n_bytes // 100)
+    else:
+        target += ("?" if sort == "query" else "") + "a" * n_bytes
+    # What arrives in two parts is refused for its first one.
+    assert status(send(port, head(port, "GET", target, *headers))) in (400, 431)
+
+
+def test_heads_may_be_as_long_as_is_promised(served):
+    port, path = served
+    cookies = "Cookie: " + "a" * (MAX_HEAD - 500)
+    assert status(send(port, head(port, "GET", f"{path}opening", cookies))) == 200
 
 
 def test_many_that_are_silent_do_not_keep_the_page_out(served):

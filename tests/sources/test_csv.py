@@ -126,6 +126,10 @@ def test_reading_in_order_opens_the_file_once(put, monkeypatch):
         "a,b\r\n1,2\r\n\r\n3,4\r\n",
         "\n\na\n1\n",
         "a\n1\n2",
+        "1,,3.5\n4,5,6\n",
+        ",0\n0,5\n",
+        "1,7\r3,4\r",
+        '"1,5",2\n3,4\n',
         "größe,n\n1,ä\n".encode("utf-16"),
         b"\xef\xbb\xbfa,b\n1,2\n",
     ],
@@ -133,6 +137,23 @@ def test_reading_in_order_opens_the_file_once(put, monkeypatch):
 def test_forms_are_those_of_read_table(put, content):
     path = put(content)
     same(open_source(path), read_table(path))
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"], ids=["lf", "crlf", "cr"])
+@pytest.mark.parametrize("cells", [["1", "22", ""], ["1.5", "", "NA"], ["", "ab"]])
+@pytest.mark.parametrize("n_bytes", [16, 17, 23, 300])
+def test_empty_lines_of_one_column_over_many_blocks(
+    put, monkeypatch, read_in_ranges, n_bytes, cells, end
+):
+    # Lines end, and end between the two bytes of their ends, where blocks do.
+    monkeypatch.setattr(csv_module, "_BLOCK_BYTES", n_bytes)
+    monkeypatch.setattr(csv_module, "_TRY_BYTES", n_bytes)
+    lines = np.random.default_rng(n_bytes).choice(cells, 200).tolist()
+    path = put(end.join(["x", *lines, "", ""]))
+    table = read_table(path)
+    missing = [line in ("", "NA") for line in [*lines, ""]]
+    assert table["x"].is_null().to_pylist() == missing
+    read_in_ranges(open_source(path), table)
 
 
 def test_columns_are_read_in_the_order_asked_for(put):
@@ -160,6 +181,7 @@ def test_lines_longer_than_a_block(put, monkeypatch):
     "content",
     [
         "a,b\n1,2\n3\n4,5\n",
+        "# ours\na,b\n1,2\n",
         'a,b\n1,"2\n2"\n\n3,4,5\n',
         "a,b\n" + "1,2\n" * 500 + "3,4,5\n",
         "a,b\n",

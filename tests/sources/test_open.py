@@ -6,6 +6,9 @@ import subprocess
 import sys
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
 import pytest
 
 from corral.sources import (
@@ -15,6 +18,7 @@ from corral.sources import (
     ParquetSource,
     open_source,
 )
+from corral.tables import read_table
 
 X = np.zeros((4, 2))
 
@@ -130,3 +134,23 @@ def test_names_of_files_are_spelled_out(tmp_path, suffix):
     else:
         path.write_text("a,b\n1,2\n")
     assert rf"red\x1b[31m\u202e{suffix}" in repr(open_source(path))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have text names")
+@pytest.mark.parametrize("suffix", ["csv", "parquet", "npy"])
+def test_names_of_files_that_are_not_utf8(tmp_path, suffix):
+    path = tmp_path / os.fsdecode(b"rows-\xff." + suffix.encode())
+    table = pa.table({"a": [1.0, 2.0], "b": [3.0, 4.0]})
+    with path.open("wb") as file:
+        if suffix == "csv":
+            pa.csv.write_csv(table, file)
+        elif suffix == "parquet":
+            pa.parquet.write_table(table, file)
+        else:
+            np.save(file, np.array([[1.0, 3.0], [2.0, 4.0]]))
+    assert read_table(path).shape == (2, 2)
+    if suffix == "npy":
+        assert open_source(path).shape == (2, 2)
+        return
+    with pytest.raises(ValueError, match=r"rows-.* not UTF-8, .* Rename it"):
+        open_source(path)

@@ -89,7 +89,7 @@ def test_a_table_in_memory_has_columns_of_all_kinds():
     assert encoder.dropped_["late text"].startswith(f"'97 kg' in row {N - 1} is not a ")
 
 
-@pytest.mark.parametrize("scale", ["standard", "robust", "none"])
+@pytest.mark.parametrize("scale", ["standard", "robust"])
 def test_blocks_of_any_size_are_learnt_as_the_whole(scale):
     on_table = TableEncoder(scale=scale).fit(TABLE)
     for n_rows in (997, PIECE_ROWS + 1, N):
@@ -230,7 +230,8 @@ def test_what_needs_all_rows_in_memory():
 
 
 def test_encoded_sources_can_be_pickled():
-    X = TableEncoder(id_column="who").fit_transform(Blocks(TABLE, 1000))
+    source = Blocks(make_table(1500), 1000)
+    X = TableEncoder(id_column="who").fit_transform(source)
     again = pickle.loads(pickle.dumps(X))
     assert again.read(10, 20).equals(X.read(10, 20))
     assert again.fingerprint() == X.fingerprint()
@@ -242,14 +243,15 @@ def test_encoded_sources_can_be_pickled():
 
 
 def test_fingerprints_tell_how_rows_are_encoded():
-    source = Blocks(TABLE, 1000)
+    table = make_table(1500)
+    source = Blocks(table, 1000)
     settings = [{}, {"scale": "robust"}, {"scale": "none"}]
     settings += [{"exclude": ["size"]}, {"categories": False}]
     encoders = [TableEncoder(**each).fit(source) for each in settings]
-    encoders.append(TableEncoder().fit(make_table(seed=1)))
+    encoders.append(TableEncoder().fit(make_table(1500, seed=1)))
     prints = [json.dumps(each.transform(source).fingerprint()) for each in encoders]
     assert len({*prints}) == len(encoders)
-    again = TableEncoder().fit(TABLE).transform(source).fingerprint()
+    again = TableEncoder().fit(table).transform(source).fingerprint()
     assert json.dumps(again) == prints[0]
 
 
@@ -312,7 +314,7 @@ class Endless:
 def test_memory_does_not_grow_with_the_rows(monkeypatch, scale):
     monkeypatch.setattr(distinct, "MOST_COUNTED", 2**12)
     peaks = []
-    for n_pieces in (2, 6):
+    for n_pieces in (2, 4):
         source = Endless(n_pieces * PIECE_ROWS)
         before = pa.total_allocated_bytes()
         tracemalloc.start()

@@ -71,6 +71,7 @@ def head_of(*kinds):
 
 MTX = b"%%MatrixMarket matrix coordinate real general\n"
 DENSE_MTX = b"%%MatrixMarket matrix array real general\n"
+PATTERN_MTX = b"%%MatrixMarket matrix coordinate pattern general\n"
 PLAIN_NPY = to_bytes(np.save, np.eye(3))
 MANY_NAMES = ",".join(f"c{j}" for j in range(MOST_COLUMNS + 1)).encode()
 
@@ -216,6 +217,13 @@ def zeros():
     return pa.concat_tables([pa.table(dict.fromkeys("ab", np.zeros(2**20)))] * 2)
 
 
+def to_sparse_npz(form, values, indices, borders):
+    """Return a sparse matrix in few bytes."""
+    shape = (1, 1) if values.ndim == 1 else values.shape[1:]
+    parts = {"indices": np.array(indices, "u4"), "indptr": borders, "shape": shape}
+    return to_bytes(np.savez_compressed, format=form.encode(), data=values, **parts)
+
+
 def long_categories():
     long = pa.array(["x" * 2**25])
     return pa.table({"a": pa.DictionaryArray.from_arrays(pa.array([0]), long)})
@@ -270,6 +278,21 @@ LARGE = {
         "of memory",
     ),
     "mtx of a large half": ("t.mtx", half_matrix, "of memory, and only"),
+    "mtx of short lines": (
+        "t.mtx",
+        lambda: PATTERN_MTX + b"1 1 524288\n" + b"1 1\n" * 2**19,
+        "of memory, and only",
+    ),
+    "npz of one cell, again and again": (
+        "t.npz",
+        lambda: to_sparse_npz("csr", np.ones(2**21, "u1"), [0] * 2**21, [0, 2**21]),
+        "would take about 52.4 MB",
+    ),
+    "npz of one large block": (
+        "t.npz",
+        lambda: to_sparse_npz("bsr", np.ones((1, 2**11, 2**10), "u1"), [0], [0, 1]),
+        "would take about 52.4 MB",
+    ),
 }
 
 

@@ -9,7 +9,7 @@ import pyarrow.parquet
 import pytest
 
 from corral.sources import open_source
-from corral.tables import read_table
+from corral.tables import TableEncoder, read_table
 from corral.tables._broken import Broken
 from corral.tables._parquet import _add_up_letters, open_parquet
 from corral.tables._parquet_deltas import (
@@ -265,6 +265,62 @@ def test_a_row_that_does_not_fit_is_refused(put, little_memory):
     for read in (read_table, open_source):
         with pytest.raises(ValueError, match="of memory, and only"):
             read(path)
+
+
+def test_batches_have_what_they_use_of_a_dictionary(put, monkeypatch):
+    monkeypatch.setattr("corral.sources._parquet._BATCH_ROWS", 10)
+    places = pa.array([None if i % 7 == 3 else i % 50 for i in range(100)], pa.int8())
+    texts = pa.array([f"{i:04}" * 250 for i in range(50)])
+    table = pa.table({"a": pa.DictionaryArray.from_arrays(places, texts)})
+    found = open_source(put(to_parquet(table))).read(0, 100)
+    assert found.schema == table.schema
+    assert found["a"].to_pylist() == table["a"].to_pylist()
+    used = [len(chunk.dictionary) for chunk in found["a"].chunks]
+    assert len(used) == 10
+    assert max(used) <= 10
+
+
+def test_a_dictionary_is_decoded_once_for_many_rows(put, asked):
+    # However large it is beside the rows.
+    texts = pa.array([f"{i:04}" * 2**14 for i in range(500)])
+    table = pa.table(
+        {"a": pa.DictionaryArray.from_arrays(np.arange(1000) % 500, texts)}
+    )
+    content = to_parquet(table, dictionary_pagesize_limit=2**26)
+    found = open_source(put(content)).read(0, 1000)
+    assert found["a"].to_pylist() == table["a"].to_pylist()
+    assert asked == [2**16]
+
+
+def test_rows_that_do_not_fit_are_refused_before_they_are_all_there(put, monkeypatch):
+    # Two rows of three have the long one, which nothing tells before they are decoded.
+    texts = pa.array(["x" * 2**17, "y"])
+    places = pa.array([0, 0, 1] * 300, pa.int8())
+    coded = pa.table({"a": pa.DictionaryArray.from_arrays(places, texts)})
+    content = to_parquet(coded, store_schema=False, dictionary_pagesize_limit=2**20)
+    path, before = put(content), pa.total_allocated_bytes()
+
+    def find_free():
+        return FREE + before - pa.total_allocated_bytes()
+
+    monkeypatch.setattr("corral.tables._limits.ALWAYS_FREE", 0)
+    for module in ("_limits", "_parquet"):
+        monkeypatch.setattr(f"corral.tables.{module}.find_free_memory", find_free)
+    source = open_source(path)
+    with pytest.raises(MemoryError, match="900 rows of '.*' would take about .* MB"):
+        source.read(0, 900)
+    assert source.read(7, 9).num_rows == 2
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.string_view()])
+def test_texts_that_stand_in_too_many_rows_are_refused(little_memory, kind):
+    texts = pa.array(["x" * 2**17, "y"], kind)
+    places = pa.array([0, 0, 1, None] * 200, pa.int8())
+    table = pa.table({"a": pa.DictionaryArray.from_arrays(places, texts), "b": places})
+    with pytest.raises(MemoryError, match="Column 'a' would take about 52.* Shorten"):
+        TableEncoder().fit(table)
+    few = TableEncoder().fit(table.slice(0, 100))
+    assert few.categorical_names_ == ["a"]
 
 
 def test_dictionaries_in_records_stay_what_they_are(put, little_memory, asked):

@@ -217,6 +217,82 @@ def test_a_first_line_that_counts_up_names_the_columns(put, head):
     assert read.column_names == head.split(",")
 
 
+@pytest.mark.parametrize("row", ["1,,3.5", "1,NA,3.5", ",,3.5", "?,2,3.5", "nan,2,3"])
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+def test_a_first_line_of_numbers_may_have_missing_cells(put, row, delimiter):
+    content = f"{row}\n4,5,6\n".replace(",", delimiter).encode()
+    read = read_table(put("t.csv", content))
+    assert read.column_names == ["feature 0", "feature 1", "feature 2"]
+    missing = ("", "NA", "?", "nan")
+    expected = [None if cell in missing else float(cell) for cell in row.split(",")]
+    assert [column[0].as_py() for column in read.columns] == expected
+
+
+@pytest.mark.parametrize(
+    "head", [",0,1", ",0", ",,0", ",2019,2020", '"","1","2"', "NA,id", "1,x,", "NA,?"]
+)
+def test_names_with_empty_cells_are_names(put, head):
+    # pandas and R leave the cells above the names of rows empty.
+    n_cells = head.count(",") + 1
+    row = ",".join("7" * n_cells)
+    path = put("t.csv", f"{head}\n{row}\n{row}\n".encode())
+    if head == ",,0":
+        with pytest.raises(ValueError, match="more than one column"):
+            read_table(path)
+    else:
+        assert read_table(path).column_names == head.replace('"', "").split(",")
+
+
+@pytest.mark.parametrize(
+    ("row", "first"),
+    [
+        ('"1,5",2', {"feature 0": ["1,5", "x"], "feature 1": [2, 3]}),
+        ('"1,234,567.5",2', {"feature 0": ["1,234,567.5", "x"], "feature 1": [2, 3]}),
+        ("1,5\t2", {"feature 0": ["1,5", "x"], "feature 1": [2, 3]}),
+    ],
+)
+def test_commas_in_numbers_of_the_first_line_make_no_names(put, row, first):
+    # They may part thousands as well as fractions, and so stay texts.
+    rest = "x\t3" if "\t" in row else "x,3"
+    assert read_table(put("t.csv", f"{row}\n{rest}\n".encode())).to_pydict() == first
+
+
+EMPTY_LINES = {
+    "in the middle": (["x", "1", "", "3", ""], {"x": [1, None, 3]}),
+    "at the end": (["x", "1", "", "", ""], {"x": [1, None, None]}),
+    "no line end": (["x", "1", "", "3"], {"x": [1, None, 3]}),
+    "before the names": (["", "", "x", "", "3", ""], {"x": [None, 3]}),
+    "no names": (["", "7", "", "3", ""], {"feature 0": [None, 7, None, 3]}),
+    "texts": (["x", "a", "", '"b\n\nc"', ""], {"x": ["a", None, "b\n\nc"]}),
+    "no value": (["x", "", "", ""], {"x": [None, None]}),
+    "two columns": (["x,y", "1,2", "", "3,4", ""], {"x": [1, 3], "y": [2, 4]}),
+    "names of two lines": (['"x\ny",z', "1,2", "", ""], {"x\ny": [1], "z": [2]}),
+}
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"], ids=["lf", "crlf", "cr"])
+@pytest.mark.parametrize("name", EMPTY_LINES)
+def test_empty_lines_are_missing_cells_where_there_is_one_column(
+    put, name, end, encoding
+):
+    lines, expected = EMPTY_LINES[name]
+    path = put("t.csv", end.join(lines).encode(encoding))
+    assert read_table(path).to_pydict() == expected
+    source = open_source(path)
+    assert source.read(0, source.shape[0]).to_pydict() == expected
+
+
+def test_lines_of_old_macs(put):
+    read = read_table(put("t.csv", b"1,7\r3,4\r5,9\r"))
+    assert read.to_pydict() == {"feature 0": [1, 3, 5], "feature 1": [7, 4, 9]}
+    with pytest.raises(ValueError, match="not closed: the 2 lines that follow"):
+        read_table(put("t.csv", b'a,b\r1,x\r1,"x\r3,4\r'))
+    # Longer than the part by which a file is measured, and than the first look at it.
+    path = put("t.csv", b"1,7\r" * 2**19)
+    assert measure_table(path).n_rows == pytest.approx(2**19, rel=0.01)
+
+
 @pytest.mark.parametrize("has_names", [True, False])
 def test_lines_of_csv_may_be_long(put, has_names):
     # Longer than the part by which the delimiter is told.
@@ -380,6 +456,12 @@ WRONG = {
     "only a header": ("t.csv", b"a,b\n", r"has no rows\.$"),
     "only line ends": ("t.csv", b"\n\n", r"has no rows\.$"),
     "ragged": ("t.csv", b"a,b\n1,2\n3,4,5\n6,7\n", r"3 cells in line 3, where 2 are"),
+    "a comment": ("t.csv", b"# ours\na,b\n1,2\n", r"'# ours', is a title or a comment"),
+    "a comment with a comma": (
+        "t.csv",
+        b"# ours, all\na,b,c\n1,2,3\n",
+        r"3 cells in line 2, where 2 .*take it out: the first line should name the",
+    ),
     "twice the name": ("t.csv", b"a,b,a\n1,2,3\n", r"more than one column named 'a'"),
     "latin-1": ("t.csv", b"a\n\xe9\n", r"not UTF-8 text in the columns 'a'"),
     "latin-1 name": ("t.csv", b"\xe9,b\n1,2\n", r"not UTF-8 text"),

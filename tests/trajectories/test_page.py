@@ -218,6 +218,23 @@ def test_browser_zooms_tells_and_links(open_page, page, summary):
     assert browser.get_log("browser") == []
 
 
+def test_rows_of_a_phone_are_a_few_lines_high(open_page, page):
+    browser = open_page(page)
+    browser.execute_cdp_cmd(
+        "Emulation.setDeviceMetricsOverride",
+        {"width": 380, "height": 800, "deviceScaleFactor": 1, "mobile": True},
+    )
+    heights, wide = browser.execute_script(
+        "const rows = [...document.querySelectorAll('.strangest tbody tr')];"
+        "const page = document.documentElement;"
+        "return [rows.map((row) => row.offsetHeight),"
+        " page.scrollWidth - page.clientWidth]"
+    )
+    assert max(heights) < 160
+    # The table is moved to the side in its own frame, not the page.
+    assert wide == 0
+
+
 def test_browser_takes_hostile_names_as_words(open_page, summary):
     outliers = [dict(summary["outliers"][0], id=HOSTILE, reasons=[HOSTILE])]
     browser = open_page(flights_to_html(dict(summary, outliers=outliers)))

@@ -149,6 +149,22 @@ def test_npz_gives_callsigns_that_occur_once(tmp_path):
     assert len(tracks.time) == tracks.offsets[-1]
 
 
+def test_npz_may_hold_names_as_bytes_or_numbers(tmp_path):
+    names = {
+        "callsign": np.array([b"SWR0", b"Z\xc3\x9cR", b"\xff"], "S8"),
+        "icao24": np.array([1, 2, 3]),
+    }
+    tracks = read_tracks(write_npz(tmp_path / "t.npz", **names))
+    assert tracks.ids == ["SWR0", "Z\u00dcR", "\ufffd"]
+    names["callsign"] = np.array([b"SWR0", b"", b"  "])
+    assert read_tracks(write_npz(tmp_path / "t.npz", **names)).ids == ["SWR0", "2", "3"]
+
+
+def test_the_suffix_of_npz_may_be_in_capitals(tmp_path):
+    path = write_npz(tmp_path / "t.npz").rename(tmp_path / "t.NPZ")
+    assert read_tracks(path).ids == ["AB1", "AB1 #2", "4b1812"]
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -166,6 +182,14 @@ def test_npz_gives_callsigns_that_occur_once(tmp_path):
             r"the 3 tracks\.",
         ),
         (
+            {"callsign": np.array([1.5, 2.5, 3.5])},
+            r"an array 'callsign' of float64\. It should hold texts, or whole numb",
+        ),
+        (
+            {"icao24": np.array(["2024", "2025", "2026"], "M8[Y]")},
+            r"an array 'icao24' of datetime64\[Y\]\. It should hold texts, or whole",
+        ),
+        (
             {"track_lat": np.array(["north"])},
             r"an array 'track_lat' of <U5 and shape \(1,\)\. It should be a list of",
         ),
@@ -174,7 +198,7 @@ def test_npz_gives_callsigns_that_occur_once(tmp_path):
             r"has 7 cells in 'track_lon', but [\d,]+ in 'track_t'\. They should have",
         ),
     ],
-    ids=["missing", "offsets", "names", "texts", "cells"],
+    ids=["missing", "offsets", "names", "floats", "dates", "texts", "cells"],
 )
 def test_npz_that_holds_no_tracks_is_refused(tmp_path, changes, message):
     path = write_npz(tmp_path / "t.npz", **changes)
@@ -271,6 +295,35 @@ def test_offsets_for_another_number_of_flights_are_refused():
 def test_what_cannot_be_read_is_said_in_a_sentence(tmp_path, head, rows, message):
     path = write(tmp_path / "t.csv", head, rows)
     with pytest.raises(ValueError, match=message):
+        read_tracks(path)
+
+
+def write_parquet(path, flights):
+    n_rows = len(flights)
+    places = {"time": range(n_rows), "lat": [5.0] * n_rows, "lon": [8.0] * n_rows}
+    pq.write_table(pa.table({"flight": flights, **places}), path)
+    return path
+
+
+def test_flights_named_by_bytes_are_read_as_text(tmp_path):
+    flights = pa.array([b"SWR0 ", b"Z\xc3\x9cR", b"SWR0"])
+    tracks = read_tracks(write_parquet(tmp_path / "t.parquet", flights))
+    assert tracks.ids == ["SWR0", "Z\u00dcR"]
+
+
+@pytest.mark.parametrize(
+    ("flights", "kind"),
+    [
+        (pa.array([["a"], ["b"]]), r"list<\w+: string>"),
+        (pa.array([{"a": 1}, {"a": 2}]), r"struct<a: int64>"),
+        (pa.array([1, 2], pa.timestamp("s", "Mars/Base")), r"\w+\[m?s, tz=Mars/Base\]"),
+    ],
+    ids=["lists", "structs", "zone"],
+)
+def test_columns_that_cannot_name_flights_are_refused(tmp_path, flights, kind):
+    path = write_parquet(tmp_path / "t.parquet", flights)
+    words = rf"Column 'flight' is of the type {kind}, which cannot name flights\. It sh"
+    with pytest.raises(ValueError, match=words):
         read_tracks(path)
 
 

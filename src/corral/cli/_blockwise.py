@@ -1,7 +1,7 @@
 """Fits and answers of tables that are read block by block."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from functools import cached_property, partial
 from pathlib import Path
@@ -215,6 +215,7 @@ def open_rows(
     plan: Plan,
     used: list[str] | None,
     id_column: str | None,
+    texts: Sequence[str],
     on_error: str,
     bar: Bar,
 ) -> WatchedSource:
@@ -229,6 +230,8 @@ def open_rows(
     used : list of str or None
         Columns that are needed; None for all.
     id_column : str or None
+    texts : sequence of str
+        Columns of CSV that are read as they are written.
     on_error : {"raise", "skip"}
     bar : Bar
 
@@ -238,7 +241,9 @@ def open_rows(
     """
     bar.stage(f"opening {data}")
     columns = _choose_columns(data, plan.size.names, used, id_column)
-    source = open_source(data, columns=columns, format=form, on_error=on_error)
+    source = open_source(
+        data, columns=columns, format=form, on_error=on_error, texts=texts
+    )
     return WatchedSource(source, bar)
 
 

@@ -8,6 +8,7 @@ import click
 
 from corral._visible import spell_out
 from corral.cli._files import print_json
+from corral.cli._names import FilePath
 from corral.cli._options import json_option, progress_option
 from corral.cli._text import table
 
@@ -82,7 +83,7 @@ Examples:
 @click.argument("names", nargs=-1, required=True)
 @click.option(
     "--folder",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=FilePath(file_okay=False, path_type=Path),
     help="Where to put the files. [default: $CORRAL_DATA, or else ~/corral_data]",
 )
 @progress_option

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from corral.cli._files import check_extras, make_folder
-from corral.cli._options import force_option
+from corral.cli._options import OUTPUT, force_option
 from corral.cli._outputs import Outputs
 from corral.cli._text import fact
 
@@ -34,7 +34,7 @@ Examples:
 )
 @click.option(
     "--output",
-    type=click.Path(path_type=Path),
+    type=OUTPUT,
     default=Path("demo-output"),
     show_default=True,
     help="Folder for labels.csv and report.html; made if it is not there.",

@@ -17,7 +17,6 @@ from corral.cli._findings import Missing, describe_table, table_words
 from corral.cli._job import Job
 from corral.cli._reasons import stack_rows
 from corral.cli._text import count, fact
-from corral.cli._work import read
 from corral.sources import UnreadableBlockError
 from corral.tables import TableEncoder, TableModel
 from corral.tables._read import kind_of
@@ -162,7 +161,7 @@ def _take_sample(job: Job, bar: Bar) -> _Sample:
         return _sample_source(_open(job, bar))
     else:
         # A form that cannot be read in part, or a file that is broken and says so.
-        rows = read(job.data, job.form, bar)
+        rows = job.read(bar)
         n_rows = rows.shape[0]
     per_row = (time.perf_counter() - start) / rows.shape[0]
     return _Sample(_thin(rows, _SAMPLE_ROWS), n_rows, is_exact, per_row)

@@ -81,7 +81,10 @@ def explain(
 
         fitted = load_model(model)
         opened = open_for(fitted, data, form, memory_limit, bar)
-        table = read(data, form, bar) if opened is None else opened[0]
+        if opened is None:
+            table = read(data, form, fitted.encoder_.texts_, bar)
+        else:
+            table = opened[0]
         bar.stage("explaining")
         reasons = explain_rows(fitted, table, rows, ids, n_features)
 

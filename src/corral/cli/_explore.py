@@ -9,10 +9,11 @@ import click
 
 from corral.cli._bar import progress
 from corral.cli._call import as_argument, said_words
-from corral.cli._config import config_option
+from corral.cli._config import config_files, config_option
 from corral.cli._errors import sentence, show_traceback, wants_traceback
 from corral.cli._files import check_extras
 from corral.cli._methods import make_method
+from corral.cli._names import FilePath
 from corral.cli._options import (
     INPUT,
     method_options,
@@ -65,7 +66,7 @@ Examples:
 @table_options
 @click.option(
     "--output",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=FilePath(file_okay=False, path_type=Path),
     default=Path(),
     show_default="this folder",
     metavar="DIR",
@@ -115,19 +116,20 @@ def explore(
 
     The address of the page goes to standard output. It is served to this machine
     alone, and only to whoever has the address. Closing the last page ends the
-    command, and so does Ctrl-C; neither is an error.
+    command with exit code 0, and so do Ctrl-C and the signal of kill; neither is an
+    error.
     """
     _check(output)
     with progress(show) as bar:
         bar.stage("starting")
         from corral.cli._plan import check_room
-        from corral.cli._work import read
+        from corral.cli._work import list_ids, read
         from corral.explore._server import open_socket
 
         check_room(data, form, "explore")
         taken = open_socket(port)
         try:
-            table = read(data, form, bar)
+            table = read(data, form, list_ids(table_settings(options)), bar)
             bar.stage("fitting COR")
             made = _prepare(ctx, data, table, start_clusters, start_outliers, options)
         except BaseException:
@@ -185,7 +187,13 @@ def _prepare(
     output, force = ctx.params["output"], ctx.params["force"]
     raw_text = ctx.params["raw_text"]
     writer = Writer(
-        session, as_argument(data), words, output, raw_text=raw_text, force=force
+        session,
+        as_argument(data),
+        words,
+        output,
+        other_inputs=config_files(ctx),
+        raw_text=raw_text,
+        force=force,
     )
     opening = session.open(
         source="standard input" if data == "-" else Path(data).name,

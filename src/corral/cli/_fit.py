@@ -8,7 +8,7 @@ import click
 
 from corral.cli._bar import Bar, progress
 from corral.cli._call import command_line
-from corral.cli._config import config_option
+from corral.cli._config import config_files, config_option
 from corral.cli._files import (
     check_checkpoint,
     check_extras,
@@ -70,7 +70,7 @@ Examples:
 @memory_option
 @click.option(
     "--checkpoint-dir",
-    type=click.Path(path_type=Path),
+    type=OUTPUT,
     metavar="FOLDER",
     help="Folder in which the fit notes what it has done, block by block. If it is "
     "ended, the same command goes on from there.",
@@ -124,8 +124,9 @@ def fit(
     label_confidence that its nearest cluster stays the nearest.
     """
     paths = {"--labels": labels, "--report": report, "--model": model}
-    outputs = Outputs(paths, [data], force=force)
-    check_checkpoint(checkpoint_dir)
+    inputs: list[str | Path] = [data, *config_files(ctx)]
+    outputs = Outputs(paths, inputs, force=force, form=form)
+    check_checkpoint(checkpoint_dir, inputs, form)
     check_extras(report=report is not None, model=model is not None)
     settings = method_settings(ctx, options)
     with progress(show) as bar:

@@ -8,12 +8,13 @@ import click
 
 from corral.cli._bar import progress
 from corral.cli._call import command_line
-from corral.cli._config import config_option
+from corral.cli._config import config_files, config_option
 from corral.cli._files import (
     check_extras,
     print_json,
     print_rows,
 )
+from corral.cli._numbers import NumberRange
 from corral.cli._options import (
     INPUT,
     OUTPUT,
@@ -70,7 +71,7 @@ Examples:
 )
 @click.option(
     "--contamination",
-    type=click.FloatRange(0, 1, max_open=True),
+    type=NumberRange(0, 1, max_open=True),
     metavar="SHARE",
     show_default=str(_SHARE),
     help="Share of the flights to set aside.",
@@ -100,7 +101,7 @@ Examples:
 )
 @click.option(
     "--max-gap",
-    type=click.FloatRange(min=0, min_open=True),
+    type=NumberRange(min=0, min_open=True),
     metavar="SECONDS",
     show_default="by the usual step",
     help="Steps that take longer are gaps, which are bridged and reported.",
@@ -152,7 +153,7 @@ def flights(
     error. Label -1 is an outlier; flights that were set apart have none.
     """
     paths = {"--labels": labels, "--report": report}
-    outputs = Outputs(paths, [tracks], force=force)
+    outputs = Outputs(paths, [tracks, *config_files(ctx)], force=force, form=form)
     check_extras(report=report is not None)
     choose_one(ctx, options, "n_outliers", "contamination")
     with progress(show) as bar:

@@ -14,7 +14,7 @@ from corral.cli._blockwise import (
 )
 from corral.cli._methods import make_method
 from corral.cli._plan import Plan, plan_fit, plan_reading
-from corral.cli._work import Judged, fit_table, judge_table, load_model, read
+from corral.cli._work import Judged, fit_table, judge_table, list_ids, load_model, read
 
 
 class Job(NamedTuple):
@@ -41,6 +41,10 @@ class Job(NamedTuple):
     plan: Plan
     on_error: str
 
+    def read(self, bar: Bar) -> Any:
+        """Read the table as a whole."""
+        return read(self.data, self.form, list_ids(self.settings), bar)
+
     def open(self, bar: Bar) -> WatchedSource:
         """Open the table, if it is read block by block."""
         chosen, id_column = self.settings["columns"], self.settings["id_column"]
@@ -48,7 +52,14 @@ class Job(NamedTuple):
             # The encoder has to see the columns that are excluded.
             chosen = [*chosen, *(self.settings["exclude"] or [])]
         return open_rows(
-            self.data, self.form, self.plan, chosen, id_column, self.on_error, bar
+            self.data,
+            self.form,
+            self.plan,
+            chosen,
+            id_column,
+            list_ids(self.settings),
+            self.on_error,
+            bar,
         )
 
 
@@ -114,8 +125,7 @@ def run_job(job: Job, bar: Bar) -> Judged | BlockJudged:
     judged : Judged or BlockJudged
     """
     if not job.plan.is_by_blocks:
-        table = read(job.data, job.form, bar)
-        return fit_table(table, job.estimator, job.settings, bar)
+        return fit_table(job.read(bar), job.estimator, job.settings, bar)
     return fit_source(job.open(bar), job.estimator, job.settings, job.plan)
 
 
@@ -142,7 +152,8 @@ def judge_any(
     model = load_model(path)
     source = open_for(model, data, form, memory_limit, bar)
     if source is None:
-        return judge_table(model, read(data, form, bar), bar)
+        table = read(data, form, model.encoder_.texts_, bar)
+        return judge_table(model, table, bar)
     return judge_source(model, *source)
 
 
@@ -170,5 +181,5 @@ def open_for(
         return None
     encoder = model.encoder_
     used = [*encoder.numeric_names_, *encoder.categorical_names_, *encoder.text_names_]
-    source = open_rows(data, form, plan, used, encoder.id_column, "raise", bar)
-    return source, plan
+    named = (used, encoder.id_column, encoder.texts_)
+    return open_rows(data, form, plan, *named, "raise", bar), plan

@@ -8,8 +8,8 @@ import click
 
 from corral.cli._config import from_file
 from corral.cli._methods import option_name
-from corral.cli._names import Names, flatten
-from corral.cli._numbers import CountOrAuto, Range, Size, read_range
+from corral.cli._names import FilePath, Names, flatten
+from corral.cli._numbers import CountOrAuto, NumberRange, Range, Size, read_range
 
 # Forms of an input file; the end of its name tells, where it has one.
 FORMATS = ("csv", "tsv", "parquet", "arrow", "npy", "npz", "arff", "mtx")
@@ -17,9 +17,9 @@ FORMATS = ("csv", "tsv", "parquet", "arrow", "npy", "npz", "arff", "mtx")
 _MAX_SEED = 2**32 - 1
 
 # Files that are not there are named by whoever reads them, with what is near.
-INPUT = click.Path(allow_dash=True)
-MODEL = click.Path(path_type=Path)
-OUTPUT = click.Path(path_type=Path)
+INPUT = FilePath(allow_dash=True)
+MODEL = FilePath(path_type=Path)
+OUTPUT = FilePath(path_type=Path)
 
 
 def _stack(*decorators: Callable) -> Callable:
@@ -110,7 +110,7 @@ table_options = _stack(
         "--id-column",
         metavar="NAME",
         show_default="row numbers from 0",
-        help="Column that names the rows.",
+        help="Column that names the rows; that of CSV is taken as it is written.",
     ),
     click.option(
         "--scale",
@@ -145,7 +145,7 @@ method_options = _stack(
     ),
     click.option(
         "--contamination",
-        type=click.FloatRange(0, 1, max_open=True),
+        type=NumberRange(0, 1, max_open=True),
         metavar="SHARE",
         show_default="in corral fit, 0.05 for methods other than cor",
         help="Share of the rows to set aside, in place of --n-outliers.",
@@ -159,7 +159,7 @@ method_options = _stack(
     ),
     click.option(
         "--contamination-max",
-        type=click.FloatRange(0, 1, max_open=True),
+        type=NumberRange(0, 1, max_open=True),
         metavar="SHARE",
         show_default="0.25",
         help="Largest share of the rows that cor chooses to set aside.",

@@ -59,7 +59,7 @@ def predict(
     Without --labels, the labels go to standard output and the summary to standard
     error. Label -1 is an outlier.
     """
-    outputs = Outputs({"--labels": labels}, [model, data], force=force)
+    outputs = Outputs({"--labels": labels}, [model, data], force=force, form=form)
     with progress(show) as bar:
         bar.stage("starting")
         from corral.cli._job import judge_any

@@ -52,7 +52,7 @@ def report(
     MODEL is a file that "corral fit --model" wrote. DATA holds the rows of the fit, or
     others with the same columns, which are then judged anew; "-" is standard input.
     """
-    outputs = Outputs({"--output": output}, [model, data], force=force)
+    outputs = Outputs({"--output": output}, [model, data], force=force, form=form)
     check_extras(report=True, model=True)
     with progress(show) as bar:
         bar.stage("starting")

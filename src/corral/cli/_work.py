@@ -1,6 +1,7 @@
 """What commands do with files and models; imported when the work begins."""
 
 import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -58,20 +59,23 @@ class Judged(NamedTuple):
         estimator = self.model.estimator
         home = type(estimator).__module__.partition("._")[0]
         call = " ".join(self.model.__repr__(N_CHAR_MAX=10**6).split())
+        id_column = self.model.id_column
+        # As the command reads it.
+        texts = "" if id_column is None else f", texts={id_column!r}"
         imports = f"from {home} import {type(estimator).__name__}; "
         if self.n_all is not None:
             return (
                 f"{imports}from corral.sources import open_source; "
                 "from corral.tables import TableModel; "
-                f"model = {call}.fit(open_source({source!r}))"
+                f"model = {call}.fit(open_source({source!r}{texts}))"
             )
         return (
             f"{imports}from corral.tables import TableModel, read_table; "
-            f"model = {call}.fit(read_table({source!r}))"
+            f"model = {call}.fit(read_table({source!r}{texts}))"
         )
 
 
-def read(source: str, form: str | None, bar: Bar) -> Any:
+def read(source: str, form: str | None, texts: Sequence[str], bar: Bar) -> Any:
     """Read a table.
 
     Parameters
@@ -80,6 +84,8 @@ def read(source: str, form: str | None, bar: Bar) -> Any:
         Path, or "-" for standard input.
     form : str or None
         Form of the file, if its name does not tell.
+    texts : sequence of str
+        Columns of CSV that are read as they are written.
     bar : Bar
 
     Returns
@@ -87,7 +93,23 @@ def read(source: str, form: str | None, bar: Bar) -> Any:
     table : pyarrow.Table, csr_array or ndarray
     """
     bar.stage("reading standard input" if source == "-" else f"reading {source}")
-    return read_table(source, format=form)
+    return read_table(source, format=form, texts=texts)
+
+
+def list_ids(settings: Mapping[str, Any]) -> list[str]:
+    """Return the columns that a fit reads as they are written: that of the ids.
+
+    Parameters
+    ----------
+    settings : mapping of str to object
+        Of ``TableModel``.
+
+    Returns
+    -------
+    names : list of str
+    """
+    id_column = settings["id_column"]
+    return [] if id_column is None else [id_column]
 
 
 def fit_table(table: Any, estimator: Any, settings: dict[str, Any], bar: Bar) -> Judged:
@@ -178,7 +200,8 @@ def judge_file(path: Path, source: str, form: str | None, bar: Bar) -> Judged:
     judged : Judged
     """
     bar.stage(f"loading {path}")
-    return judge_table(load_model(path), read(source, form, bar), bar)
+    model = load_model(path)
+    return judge_table(model, read(source, form, model.encoder_.texts_, bar), bar)
 
 
 def judge_table(model: TableModel, table: Any, bar: Bar) -> Judged:

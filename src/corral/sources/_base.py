@@ -8,9 +8,13 @@ from corral._visible import spell_out
 from corral.sources._cursor import Cursor
 from corral.sources._errors import UnreadableBlockError
 from corral.tables._arrow import need_arrow
+from corral.tables._broken import Broken
+from corral.tables._limits import check_memory
 
 # Errors tell so many of the pieces that were left out.
 _MAX_TOLD = 3
+
+_READ_FEWER = "Shorten its texts, or read other columns."
 
 
 class StreamedSource:
@@ -61,8 +65,20 @@ class StreamedSource:
         raise NotImplementedError
 
     def _join(self, pieces: Iterator[Any], n_rows: int) -> Any:
-        found = list(pieces)
+        found, n_found = [], 0
+        for piece in pieces:
+            found.append(piece)
+            n_found += len(piece)
+            if n_found < n_rows:
+                self._check_room(piece.nbytes, n_rows)
         return need_arrow().concat_tables(found or [self._schema.empty_table()])
+
+    def _check_room(self, n_bytes: int, n_rows: int) -> None:
+        """Refuse rows of which one more piece like the last would not fit."""
+        try:
+            check_memory(n_bytes, _READ_FEWER)
+        except Broken as error:
+            raise MemoryError(f"{n_rows:,} rows of {self._title} {error}") from error
 
     def __getstate__(self) -> dict[str, Any]:
         # Open files stay in the process that opened them.

@@ -3,6 +3,7 @@
 import csv
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from copy import copy
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -11,19 +12,21 @@ from corral.sources._base import Sieve, StreamedSource, choose_names, plain_sche
 from corral.sources._csv_types import TypeSieve
 from corral.sources._cursor import Cursor
 from corral.sources._errors import UnreadableBlockError
-from corral.sources._files import describe_files, mark_file
+from corral.sources._files import describe_files, mark_for_arrow
 from corral.tables._arrow import need_arrow
 from corral.tables._broken import NOT_UTF8, Broken
 from corral.tables._formats import (
     LARGEST_BLOCK,
+    as_texts,
     check_closed,
     check_utf8,
-    find_codes,
     find_csv_form,
     find_odd_lines,
     is_long_line,
+    whole_columns,
     why_not_csv,
 )
+from corral.tables._leading_zeros import WatchedFile, ZeroWatch, find_padded
 from corral.tables._limits import check_columns, check_memory
 from corral.tables._read import (
     check_exists,
@@ -32,6 +35,7 @@ from corral.tables._read import (
     check_packing,
     find_packing,
     kind_of,
+    list_names,
 )
 from corral.tables._unpack import open_unpacked
 
@@ -65,6 +69,9 @@ class CsvSource(StreamedSource):
         What it is, whatever its suffix.
     on_error : {"raise", "skip"}, default="raise"
         What happens to lines with too few or too many cells.
+    texts : str or list of str, default=None
+        Names of columns that are read as they are written, such as codes and names of
+        rows. Those that the file does not have are passed over.
 
     Attributes
     ----------
@@ -95,22 +102,24 @@ class CsvSource(StreamedSource):
         columns: str | Sequence[str] | None = None,
         format: str | None = None,
         on_error: str = "raise",
+        texts: str | Sequence[str] | None = None,
     ) -> None:
+        self._texts = frozenset(list_names(texts))
         self._title = f"'{path}'"
         self.skipped = Sieve(on_error).left_out
         self._is_skipping = on_error == "skip"
         check_exists(Path(path), self._title)
-        self._mark = mark_file(path)
+        self._mark = mark_for_arrow(path)
         self._block_size = _BLOCK_BYTES
         kind = self._look_inside(path, format)
         with self._plain_errors(), self._open() as file:
             self._form = find_csv_form(file, "\t" if kind == "tsv" else None)
         with self._plain_errors():
-            self._schema, n_samples = self._scan(columns)
+            self._schema, n_samples, n_odd = self._scan(columns)
         if not n_samples:
             raise UnreadableBlockError(f"{self._title} has no rows.")
-        if self._n_odd:
-            self.skipped.append(self._tell_odd_lines())
+        if n_odd:
+            self.skipped.append(self._tell_odd_lines(n_odd))
         self.names = self._schema.names
         self.shape = (n_samples, len(self.names))
         self.borders = [0, n_samples]
@@ -122,12 +131,37 @@ class CsvSource(StreamedSource):
         -------
         fingerprint : dict
         """
+        texts = sorted(self._texts.intersection(self._schema.names))
         return {
             "kind": "csv",
             **describe_files([self._mark]),
             "shape": list(self.shape),
             "columns": self.names,
+            **({"texts": texts} if texts else {}),
         }
+
+    def with_texts(self, names: Iterable[str]) -> "CsvSource":
+        """Return the source in which columns are read as they are written.
+
+        Parameters
+        ----------
+        names : iterable of str
+            Those that the source does not have are passed over.
+
+        Returns
+        -------
+        source : CsvSource
+            This one, if they are texts already. The file is not read again.
+        """
+        text = need_arrow().string()
+        known = dict(zip(self._schema.names, self._schema.types, strict=True))
+        others = {name for name in names if known.get(name, text) != text}
+        if not others:
+            return self
+        source = copy(self)
+        source._texts = self._texts | others
+        source._schema = plain_schema([*known], [*(known | as_texts(others)).values()])
+        return source
 
     def _look_inside(self, path: str | Path, format: str | None) -> str:
         """Return the format, after a look at the first bytes, and note the packing."""
@@ -168,8 +202,8 @@ class CsvSource(StreamedSource):
 
     # What is in it ----------------------------------------------------------------
 
-    def _scan(self, columns: str | Sequence[str] | None) -> tuple[Any, int]:
-        """Return the schema that fits all rows, and how many there are."""
+    def _scan(self, columns: str | Sequence[str] | None) -> tuple[Any, int, int]:
+        """Return the schema that fits all rows, and how many are there and left out."""
         pa = need_arrow()
         try:
             with self._reader() as reader:
@@ -177,7 +211,7 @@ class CsvSource(StreamedSource):
             check_columns(len(found))
             check_names(found, self._title)
             names = choose_names(found, columns)
-            types, n_samples = self._find_types(names, found[-1])
+            types, n_samples, may_have_codes = self._find_types(names, found[-1])
         except pa.ArrowInvalid as error:
             if not is_long_line(error) or self._block_size == LARGEST_BLOCK:
                 raise
@@ -185,35 +219,47 @@ class CsvSource(StreamedSource):
             # As text, as cells and as values, while the next one is read.
             check_memory(4 * self._block_size)
             return self._scan(columns)
+        # Before rows are read once more, not always to the last.
+        n_odd = self._odd_lines.n_lines
         schema = plain_schema(names, types)
         check_utf8(schema)
-        return self._keep_codes(schema, found), n_samples
+        schema = self._keep_codes(schema) if may_have_codes else schema
+        return schema, n_samples, n_odd
 
-    def _find_types(self, names: list[str], last: str) -> tuple[list[Any], int]:
-        """Return the types that read_table would find, and the number of rows.
+    def _find_types(self, names: list[str], last: str) -> tuple[list[Any], int, bool]:
+        """Return types, the number of rows, and whether there may be codes.
 
+        Types are those that read_table would find, but for codes such as 00123.
         pyarrow's stream takes the types of its first block. If they fit to the end,
         they are those of the whole; else each column is tried block by block.
         """
         pa = need_arrow()
+        watch = self._make_watch()
+        texts = as_texts(self._texts)
         try:
-            with self._reader(include_columns=names) as reader:
+            with self._reader(
+                watch, include_columns=names, column_types=texts
+            ) as reader:
                 batches = self._watch_end(reader, last)
                 n_samples = sum(batch.num_rows for batch in batches)
-                return reader.schema.types, n_samples
+                return reader.schema.types, n_samples, watch.may_be
         except pa.ArrowInvalid as error:
             if "conversion error" not in str(error):
                 raise
-        sieves = [TypeSieve(self._form) for _ in names]
+        sieves = [TypeSieve(self._form, is_text=name in self._texts) for name in names]
         n_samples = 0
-        texts = dict.fromkeys(names, pa.binary())
-        options = {"column_types": texts, "strings_can_be_null": False}
-        with self._reader(include_columns=names, **options) as reader:
+        watch = self._make_watch()
+        options = {"include_columns": names, "strings_can_be_null": False}
+        as_bytes = dict.fromkeys(names, pa.binary())
+        with self._reader(watch, column_types=as_bytes, **options) as reader:
             for table in _gather(self._watch_end(reader, last)):
                 n_samples += table.num_rows
                 for sieve, column in zip(sieves, table.columns, strict=True):
                     sieve.try_cells(column.combine_chunks())
-        return [sieve.find_type() for sieve in sieves], n_samples
+        return [sieve.find_type() for sieve in sieves], n_samples, watch.may_be
+
+    def _make_watch(self) -> ZeroWatch:
+        return ZeroWatch(self._form.delimiter, self._form.encoding)
 
     def _watch_end(self, batches: Iterable[Any], name: str) -> Iterator[Any]:
         """Yield batches, and see that no quote is open at the end of the last column.
@@ -228,18 +274,19 @@ class CsvSource(StreamedSource):
             with self._open() as file:
                 check_closed(last.column(name), file)
 
-    def _keep_codes(self, schema: Any, found: list[str]) -> Any:
+    def _keep_codes(self, schema: Any) -> Any:
         """Return the schema in which codes such as 00123 are texts."""
-        text = need_arrow().string()
+        names = whole_columns(schema)
+        if not names:
+            return schema
+        texts = as_texts(names)
+        with self._reader(include_columns=names, column_types=texts) as batches:
+            codes = find_padded(batches)
         known = dict(zip(schema.names, schema.types, strict=True))
-        # Codes are found by the place of their column in the file.
-        types = [known.get(name, text) for name in found]
-        codes = find_codes(plain_schema(found, types), self._form)
-        known.update(dict.fromkeys(codes, text))
-        return plain_schema(schema.names, list(known.values()))
+        return plain_schema(schema.names, [*(known | as_texts(codes)).values()])
 
-    def _tell_odd_lines(self) -> str:
-        lines = "1 line" if self._n_odd == 1 else f"{self._n_odd:,} lines"
+    def _tell_odd_lines(self, n_odd: int) -> str:
+        lines = "1 line" if n_odd == 1 else f"{n_odd:,} lines"
         # Where it stands is told by a reader that numbers lines; it may give up at a
         # cell that is too long.
         try:
@@ -248,7 +295,7 @@ class CsvSource(StreamedSource):
                 places = [str(line) for line, _, _ in found]
         except csv.Error:
             places = []
-        places += ["..."] if len(places) < self._n_odd else []
+        places += ["..."] if len(places) < n_odd else []
         return (
             f"{self._title} has {lines} with too few or too many cells "
             f"({', '.join(places)}). They are left out."
@@ -272,14 +319,14 @@ class CsvSource(StreamedSource):
                 yield need_arrow().Table.from_batches([batch])
 
     @contextmanager
-    def _reader(self, **convert: Any) -> Iterator[Any]:
-        """Open pyarrow's stream of batches."""
-        self._n_odd = 0
-        parse = {"invalid_row_handler": self._skip_line} if self._is_skipping else {}
+    def _reader(self, watch: ZeroWatch | None = None, **convert: Any) -> Iterator[Any]:
+        """Open pyarrow's stream of batches; the watch sees the bytes of the file."""
+        self._odd_lines = _OddLines()
+        parse = {"invalid_row_handler": self._odd_lines} if self._is_skipping else {}
         with (
             self._open() as file,
             need_arrow("pyarrow.csv").open_csv(
-                file,
+                file if watch is None else WatchedFile(file, watch),
                 self._form.read_options(
                     block_size=self._block_size,
                     # With threads, some 30 blocks are read ahead.
@@ -291,8 +338,19 @@ class CsvSource(StreamedSource):
         ):
             yield reader
 
-    def _skip_line(self, row: Any) -> str:
-        self._n_odd += 1
+
+class _OddLines:
+    """Leaves out lines with too few or too many cells, and counts them.
+
+    No method of the source: pyarrow would hold the source, which holds what pyarrow
+    reads, and neither would ever be freed.
+    """
+
+    def __init__(self) -> None:
+        self.n_lines = 0
+
+    def __call__(self, row: Any) -> str:
+        self.n_lines += 1
         return "skip"
 
 

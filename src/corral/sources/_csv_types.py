@@ -16,11 +16,13 @@ class TypeSieve:
     ----------
     form : CsvForm
         How the file is written.
+    is_text : bool, default=False
+        Whether all cells are texts, whatever they could be read as.
     """
 
-    def __init__(self, form: CsvForm) -> None:
+    def __init__(self, form: CsvForm, *, is_text: bool = False) -> None:
         self._form = form
-        self._left = _list_types()
+        self._left = [] if is_text else _list_types()
         self._is_text = True
 
     def try_cells(self, cells: Any) -> None:

@@ -48,6 +48,18 @@ def mark_file(path: str | Path) -> FileMark:
     return FileMark(os.path.abspath(path), state.st_size, state.st_mtime_ns)
 
 
+def mark_for_arrow(path: str | Path) -> FileMark:
+    """Return the mark of a file that pyarrow can open by its name."""
+    try:
+        os.path.abspath(path).encode()
+    except UnicodeEncodeError as error:
+        raise UnreadableBlockError(
+            f"'{path}' has a name that is not UTF-8, which a file that is read in "
+            "pieces needs. Rename it."
+        ) from error
+    return mark_file(path)
+
+
 def describe_files(marks: Sequence[FileMark]) -> dict[str, Any]:
     """Return the part of a fingerprint that changes with the files."""
     return {

@@ -1,7 +1,7 @@
 """From what the user has to a source."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ def open_source(
     columns: str | Sequence[str] | None = None,
     format: str | None = None,
     on_error: str = "raise",
+    texts: str | Sequence[str] | None = None,
 ) -> Any:
     """Return a source: rows that are read in pieces, more than once.
 
@@ -43,6 +44,9 @@ def open_source(
         "raise" stops at a piece that cannot be read, with a message that names the
         file and the row group, line or block. "skip" tries all pieces when the source
         is opened, leaves out those that cannot be read, and tells them in ``skipped``.
+    texts : str or list of str, default=None
+        Names of columns of CSV that are read as they are written, as of
+        :func:`corral.tables.read_table`. Other files say what their columns are.
 
     Returns
     -------
@@ -66,10 +70,14 @@ def open_source(
     # Refuses an unknown on_error, whatever the data.
     Sieve(on_error)
     if isinstance(data, str | os.PathLike):
-        return _open_path(Path(data), columns, format, on_error)
+        return _open_path(Path(data), columns, format, on_error, texts)
     if format is not None:
         raise ValueError(
             f"format={format!r} is for files. Got {type(data).__name__}; leave it out."
+        )
+    if texts is not None:
+        raise ValueError(
+            f"texts={texts!r} is for files. Got {type(data).__name__}; leave it out."
         )
     if _is_source(data) or _is_array(data):
         if columns is not None:
@@ -101,7 +109,7 @@ def _is_array(data: Any) -> bool:
 
 
 def _open_path(
-    path: Path, columns: Any, format: str | None, on_error: str
+    path: Path, columns: Any, format: str | None, on_error: str, texts: Any
 ) -> ArraySource | CsvSource | ParquetSource:
     name = f"'{path}'"
     if format is not None and format not in _FORMATS:
@@ -122,8 +130,9 @@ def _open_path(
     named = {"columns": columns, "on_error": on_error}
     if kind == "npy":
         return _open_npy(path, name, columns)
-    make: Callable[..., Any] = ParquetSource if kind == "parquet" else CsvSource
-    return make(path, format=format, **named)
+    if kind == "parquet":
+        return ParquetSource(path, format=format, **named)
+    return CsvSource(path, format=format, texts=texts, **named)
 
 
 def _open_folder(

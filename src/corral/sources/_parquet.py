@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from corral.sources._base import Sieve, StreamedSource, choose_names, plain_schema
 from corral.sources._cursor import Cursor
 from corral.sources._errors import UnreadableBlockError
-from corral.sources._files import FileMark, describe_files, mark_file
+from corral.sources._files import FileMark, describe_files, mark_for_arrow
 from corral.tables._arrow import need_arrow
 from corral.tables._broken import Broken, first_line, say_broken
 from corral.tables._limits import check_memory, fits
@@ -194,6 +194,9 @@ class ParquetSource(StreamedSource):
                 # The pool keeps what it got back, and would have it beside the next.
                 del batch
                 pa.default_memory_pool().release_unused()
+        except MemoryError:
+            # One of pyarrow's is an ArrowException, too, but the file is not broken.
+            raise
         except (pa.ArrowException, OSError, ValueError) as error:
             raise UnreadableBlockError(
                 f"{group} is broken: {first_line(error)}."
@@ -207,11 +210,27 @@ class ParquetSource(StreamedSource):
     def _make_table(self, batch: Any) -> Any:
         # Files may differ in the order of their columns and in what else they say of
         # them.
-        columns = [batch.column(name) for name in self._schema.names]
+        columns = [_trim(batch.column(name)) for name in self._schema.names]
         table = need_arrow().Table.from_arrays(columns, schema=self._schema)
         # Broken pages without a checksum may decode to what is no text.
         table.validate(full=True)
         return table
+
+
+def _trim(column: Any) -> Any:
+    """Return a column of a batch without what its rows do not use of a dictionary.
+
+    Each batch has the dictionary of the row group, which may be larger than all else.
+    """
+    pa, kind = need_arrow(), column.type
+    if not pa.types.is_dictionary(kind):
+        return column
+    used = column.indices.dictionary_encode()
+    return pa.DictionaryArray.from_arrays(
+        used.indices.cast(kind.index_type),
+        column.dictionary.take(used.dictionary),
+        ordered=kind.ordered,
+    )
 
 
 def _find_files(path: Path, *, is_any: bool) -> list[Path]:
@@ -229,13 +248,14 @@ def _find_files(path: Path, *, is_any: bool) -> list[Path]:
     if not found:
         raise ValueError(
             f"'{path}' is a folder without Parquet files. Their names should end in "
-            '.parquet or .pq; give format="parquet" to read all files in it.'
+            '.parquet or .pq; give format="parquet" (--format parquet on the command '
+            "line) to read all files in it."
         )
     return found
 
 
 def _read_footer(path: Path) -> _Footer:
-    pa, mark = need_arrow(), mark_file(path)
+    pa, mark = need_arrow(), mark_for_arrow(path)
     if not mark.size:
         raise UnreadableBlockError(f"{mark} is empty.")
     try:

@@ -1,6 +1,7 @@
 """Readers of arrays: NPY, NPZ and Matrix Market."""
 
 import io
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,12 @@ from corral.tables._npz import Npz, read_head
 # Arrays with more columns are not made into tables: a column of a table costs about a
 # kilobyte and some microseconds in every step, whatever its length.
 WIDEST_TABLE = 5000
+
+# What a cell of a sparse matrix takes on its way to CSR, beside what the file has of
+# it, and what a line of a Matrix Market file takes beside its letters, which are there
+# twice.
+_BYTES_PER_CELL = 25
+_BYTES_PER_LINE = {"coordinate": 60, "array": 20}
 
 
 def name_features(n_features: int) -> list[str]:
@@ -140,6 +147,8 @@ def read_csr(file: Npz, kind: str) -> sparse.csr_array:
         raise Broken("is broken: the shape of its matrix is no list of whole numbers.")
     known = tuple(shape.tolist())
     check_sparse_shape(known, sum(part.nbytes for part in parts))
+    # Wider types than in the file, and places of all cells.
+    check_memory(_BYTES_PER_CELL * parts[0].size)
     make = getattr(sparse, f"{kind}_array")
     given = (parts[0], (parts[1], parts[2])) if kind == "coo" else tuple(parts)
     try:
@@ -223,11 +232,13 @@ def read_mtx(content: Any) -> Any:
     SciPy's reader takes the sizes in the header for true, and ends the process at some
     values that are no numbers.
     """
-    # The text, and its lines as numbers.
-    check_memory(4 * content.size)
+    check_memory(2 * content.size)
     file = io.BytesIO(content)
     try:
         form, field, symmetry = _read_mtx_head(file)
+        # Short lines take more as numbers than as letters.
+        n_bytes = _BYTES_PER_LINE[form] * _count_lines(file)
+        check_memory(2 * content.size + n_bytes)
         shape = _read_mtx_shape(file, form)
         read = _read_coordinates if form == "coordinate" else _read_mtx_array
         return read(file, shape, field, symmetry, content.size)
@@ -271,6 +282,14 @@ def _read_mtx_shape(file: Any, form: str) -> list[int]:
                 raise _not_complete(f"its sizes are {line[:60]!r}")
             return sizes
     raise _not_complete("it has no sizes")
+
+
+def _count_lines(file: Any) -> int:
+    """Return how many lines are left, which are still left then."""
+    start = file.tell()
+    n_lines = sum(part.count(b"\n") for part in iter(partial(file.read, 2**20), b""))
+    file.seek(start)
+    return n_lines
 
 
 def _load_text(file: Any, dtype: Any) -> np.ndarray:

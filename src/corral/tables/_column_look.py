@@ -1,6 +1,7 @@
 """What a column is and whether it can be used, learnt piece by piece."""
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -103,7 +104,7 @@ class ColumnLook:
             self._open(column.type)
             start = self._n_rows
             if self._texts is not None:
-                self._texts.add(to_texts(column), start)
+                self._texts.add(to_texts(column, self._name), start)
             elif self.numbers is not None:
                 numbers = to_numbers(column, self._name, self._family, start)
                 self.numbers.add(numbers, start)
@@ -130,7 +131,8 @@ class ColumnLook:
             form, self.numbers = self._texts.find_form()
             if self.numbers is None:
                 n_known = self._n_rows - self._n_null
-                return self._texts.plan(name, n_known, is_asked=is_asked)
+                plan = self._texts.plan(name, n_known, is_asked=is_asked)
+                return replace(plan, family=self._text_family)
             family = _TEXT_FORMS[form]
         if self.numbers is None:
             reason = f"its cells are of the type {self._kind}, not numbers or texts"
@@ -141,6 +143,12 @@ class ColumnLook:
     @property
     def _family(self) -> str:
         return "number" if self._kind is None else family_of(self._kind)
+
+    @property
+    def _text_family(self) -> str:
+        """What texts are made of: a category may be of numbers."""
+        is_coded = need_arrow().types.is_dictionary(self._kind)
+        return family_of(self._kind.value_type) if is_coded else "text"
 
     def _open(self, kind: Any) -> None:
         """Note the type of the first piece that has one, and what it calls for."""

@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 
 from corral.tables._arrow import need_arrow
+from corral.tables._broken import Broken
+from corral.tables._limits import check_memory
 
 # Units of Arrow's times in a second.
 _PER_SECOND = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
@@ -107,7 +109,7 @@ def to_numbers(column: Any, name: str, family: str, first_row: int = 0) -> np.nd
     """
     found = family_of(column.type)
     if found == "text" and family != "text":
-        texts = to_texts(column)
+        texts = to_texts(column, name)
         numbers = _parse(texts, family)
         if numbers is None:
             raise ValueError(_why_no_numbers(texts, name, family, first_row))
@@ -193,12 +195,13 @@ def _why_no_numbers(texts: Any, name: str, family: str, first_row: int) -> str:
     return f"Column {name!r} holds texts, but was a {family} in the fit."
 
 
-def to_texts(column: Any) -> Any:
+def to_texts(column: Any, name: str) -> Any:
     """Return a column as texts, null where a cell is missing.
 
     Parameters
     ----------
     column : pyarrow.ChunkedArray
+    name : str
 
     Returns
     -------
@@ -207,5 +210,31 @@ def to_texts(column: Any) -> Any:
     pa = need_arrow()
     kind = column.type
     if pa.types.is_dictionary(kind):
-        column, kind = column.cast(kind.value_type), kind.value_type
+        _check_letters(column, name)
+        chunks = [
+            chunk.dictionary.cast(pa.string()).take(chunk.indices)
+            for chunk in column.chunks
+        ]
+        return pa.chunked_array(chunks, pa.string())
     return column if pa.types.is_string(kind) else column.cast(pa.string())
+
+
+def _check_letters(column: Any, name: str) -> None:
+    """Refuse texts that are there once but stand in so many rows that they do not fit.
+
+    Parameters
+    ----------
+    column : pyarrow.ChunkedArray of dictionaries
+    name : str
+    """
+    pa, pc = need_arrow(), need_arrow("pyarrow.compute")
+    if family_of(column.type.value_type) != "text":
+        return
+    n_bytes = 0
+    for chunk in column.chunks:
+        lengths = pc.binary_length(chunk.dictionary.cast(pa.large_binary()))
+        n_bytes += pc.sum(lengths.take(chunk.indices)).as_py() or 0
+    try:
+        check_memory(n_bytes, "Shorten its texts, or exclude the column.")
+    except Broken as error:
+        raise MemoryError(f"Column {name!r} {error}") from error

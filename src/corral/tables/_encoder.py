@@ -45,6 +45,9 @@ from corral.tables._scales import (
     standard_scales,
 )
 
+# From here on, floats cannot tell one whole number from the next.
+_WHOLE = 2**53
+
 
 class TableEncoder(TransformerMixin, BaseEstimator):
     """Turn a table into rows for a method.
@@ -96,6 +99,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         Missing cells of the columns that are used, where there are any.
     scale_ : {"standard", "robust", "none"}
         How numbers are scaled.
+    texts_ : list of str
+        The columns that should come as texts in new rows, too: the id column, and those
+        used as categories or words that were texts in the fit. In a file of CSV they
+        may look like numbers, and 01 would be read as 1; give them to
+        :func:`read_table` as its ``texts``.
 
     See Also
     --------
@@ -166,6 +174,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.tfidf = tfidf
         self.categories = categories
 
+    @property
+    def texts_(self):
+        names = [] if self.id_column is None else [self.id_column]
+        return names + self._list_texts()
+
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, table, y=None):
         """Learn what the columns are and how to scale them.
@@ -216,11 +229,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         X : ndarray, csr_array, pyarrow.Table or EncodedSource
             An array of numbers with NaN for missing cells, CSR for sparse rows and
             words, or a table if there are categories, with null for missing cells. A
-            source gives a source, which encodes rows when they are read.
+            source gives a source, which encodes rows when they are read. One of a file
+            of CSV gives the columns that were texts in the fit as they are written.
         """
         check_is_fitted(self)
         if is_source(table):
-            return EncodedSource(self, table)
+            return EncodedSource(self, self._keep_texts(table))
         return self._encode(read_rows(table))
 
     def ids(self, table, start=0, stop=None):
@@ -245,8 +259,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         if self.id_column is not None:
             rows = read_rows(source.read(start, stop))
             if self.id_column in name_columns(rows):
-                column = as_table(rows)[self.id_column]
-                return [_write_value(value) for value in column.to_pylist()]
+                return _write_ids(as_table(rows)[self.id_column], self.id_column)
         return [str(row) for row in range(start, stop)]
 
     def format_value(self, name, table, row):
@@ -317,6 +330,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         first = peek(source)
         names = name_columns(first)
         chosen = choose_columns(names, self.columns, self.exclude, self.id_column)
+        if self.id_column is not None:
+            # Before the work, for which ids that cannot be told are too late.
+            _write_ids(as_table(first)[self.id_column], self.id_column)
         self._n_columns = first.shape[1] if is_matrix(first) else 0
         self._is_sparse = sparse.issparse(first)
         look: TableLook | MatrixLook
@@ -329,6 +345,16 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         for start, rows in read_pieces(source, is_sparse=self._is_sparse):
             look.add(rows, start)
         return look
+
+    def _list_texts(self) -> list[str]:
+        """Return the columns whose cells are told apart as the texts that they were."""
+        plans = (plan for plan in self._plans if plan.kind in ("category", "text"))
+        return [plan.name for plan in plans if plan.family == "text"]
+
+    def _keep_texts(self, source):
+        """Return a source that reads as texts what was texts in the fit, if it can."""
+        with_texts = getattr(source, "with_texts", None)
+        return source if with_texts is None else with_texts(self._list_texts())
 
     def _named(self, *kinds: str) -> list[str]:
         return [plan.name for plan in self._plans if plan.kind in kinds]
@@ -537,11 +563,33 @@ def _to_texts(table, name: str):
             f"Column {name!r} holds cells of the type {column.type}, but texts in the "
             "fit. Give it the type that it had."
         )
-    return to_texts(column)
+    return to_texts(column, name)
 
 
 def _list_reasons(plans: list[ColumnPlan]) -> str:
     return "; ".join(f"{plan.name!r}: {plan.reason}" for plan in plans) + "."
+
+
+def _write_ids(column: Any, name: str) -> list[str]:
+    """Return what rows are called; cells that differ give names that differ."""
+    pa = need_arrow()
+    is_single = pa.types.is_float32(column.type)
+    try:
+        values = column.to_pylist()
+    except (pa.ArrowException, ValueError, LookupError) as error:
+        # Such as times in a zone that is not known here.
+        raise ValueError(
+            f"Column {name!r} is of the type {str(column.type)[:60]}, which cannot "
+            "name rows here. Turn it into texts, or name the rows by another column."
+        ) from error
+    return [_write_id(value, is_single) for value in values]
+
+
+def _write_id(value: Any, is_single: bool) -> str:
+    if not isinstance(value, float) or _is_whole(value) or np.isnan(value):
+        return _write_value(value)
+    # The shortest text that no other number of that many bits has.
+    return str(np.float32(value)) if is_single else repr(value)
 
 
 def _write_value(value: Any) -> str:
@@ -551,5 +599,13 @@ def _write_value(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, float):
-        return f"{value:.10g}"
+        return str(int(value)) if _is_whole(value) else f"{value:.10g}"
     return str(value)
+
+
+def _is_whole(value: float) -> bool:
+    """Return whether a float is a whole number that no other is rounded to.
+
+    pandas turns whole numbers into floats where a cell of the column is missing.
+    """
+    return value.is_integer() and abs(value) < _WHOLE

@@ -3,7 +3,8 @@
 import csv
 import io
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,6 +15,7 @@ from corral.tables._arrays import name_features, read_mtx, read_npy, read_npz
 from corral.tables._arrow import need_arrow
 from corral.tables._arrow_size import count_file, count_stream
 from corral.tables._broken import NOT_UTF8, Broken, first_line, say_broken
+from corral.tables._leading_zeros import ZeroWatch, find_padded
 from corral.tables._limits import check_columns, check_memory, list_names
 from corral.tables._parquet import read_parquet
 
@@ -38,6 +40,8 @@ _BYTES_PER_CELL = 12
 # Bytes that are looked at at once.
 _COUNTED_BYTES = 2**24
 
+_LINE_END = re.compile(r"\r\n|\r|\n")
+
 
 # Text ---------------------------------------------------------------------------------
 
@@ -56,6 +60,8 @@ class CsvForm(NamedTuple):
         What parts a number from its fraction.
     names : list of str or None
         Names of the columns; None if the first line has them.
+    n_columns : int
+        How many cells the first line has.
     """
 
     head: str
@@ -63,34 +69,59 @@ class CsvForm(NamedTuple):
     delimiter: str
     point: str
     names: list[str] | None
+    n_columns: int
 
     def read_options(self, **more: Any) -> Any:
         """Return pyarrow's options of reading, with some of one's own."""
-        options = {"encoding": self.encoding, "column_names": self.names, **more}
+        options = {
+            "encoding": self.encoding,
+            "column_names": self.names,
+            "skip_rows": self._count_lines_before(),
+            **more,
+        }
         return need_arrow("pyarrow.csv").ReadOptions(**options)
 
     def parse_options(self, **more: Any) -> Any:
         """Return pyarrow's options of parting cells, with some of one's own."""
-        options = {"delimiter": self.delimiter, "newlines_in_values": True, **more}
+        options = {
+            "delimiter": self.delimiter,
+            "newlines_in_values": True,
+            # In a file of one column, a line without anything is a missing cell.
+            "ignore_empty_lines": self.n_columns > 1,
+            **more,
+        }
         return need_arrow("pyarrow.csv").ParseOptions(**options)
 
     def convert_options(self, **more: Any) -> Any:
         """Return pyarrow's options of turning cells into values, with some more."""
-        make = need_arrow("pyarrow.csv").ConvertOptions
         options = {
-            "null_values": [*make().null_values, _MISSING_MARK],
+            "null_values": _list_missing_marks(),
             "strings_can_be_null": True,
             "decimal_point": self.point,
+            **more,
         }
-        return make(**{**options, **more})
+        return need_arrow("pyarrow.csv").ConvertOptions(**options)
+
+    def _count_lines_before(self) -> int:
+        """Return how many empty lines before the names would count as names or rows."""
+        if self.n_columns > 1 or self.names is not None:
+            return 0
+        before = self.head[: len(self.head) - len(self.head.lstrip("\r\n"))]
+        return len(_LINE_END.findall(before))
+
+
+def _list_missing_marks() -> list[str]:
+    """Return what a cell may hold to say that it is missing."""
+    make = need_arrow("pyarrow.csv").ConvertOptions
+    return [*make().null_values, _MISSING_MARK]
 
 
 def find_csv_form(file: Any, delimiter: str | None = None) -> CsvForm:
     """Return how a CSV file is written, from an open file at its beginning.
 
     Cells are parted by the comma, semicolon or tab that its head has most. The first
-    line names the columns, unless all its cells are numbers and they do not count up by
-    one, as the years or places of a wide table do.
+    line names the columns, unless its cells are numbers, or missing, and they do not
+    count up by one, as the years or places of a wide table do.
     """
     head, encoding = _head_of(file)
     delimiter = delimiter or _find_delimiter(head)
@@ -98,19 +129,39 @@ def find_csv_form(file: Any, delimiter: str | None = None) -> CsvForm:
     cells = _first_cells(head, delimiter)
     check_columns(len(cells))
     names = None if _is_header(cells, point) else name_features(len(cells))
-    return CsvForm(head, encoding, delimiter, point, names)
+    return CsvForm(head, encoding, delimiter, point, names, len(cells))
 
 
-def read_csv(content: Any, delimiter: str | None = None) -> Any:
-    """Read CSV; its head tells how it is written."""
+def read_csv(
+    content: Any,
+    delimiter: str | None = None,
+    texts: Iterable[str] | Callable[[list[str]], Iterable[str]] = (),
+) -> Any:
+    """Read CSV; its head tells how it is written.
+
+    Parameters
+    ----------
+    content : pyarrow.Buffer
+    delimiter : str, default=None
+    texts : iterable of str, or callable, default=()
+        The columns that are read as they are written; a callable returns them, out of
+        the names of all columns.
+
+    Returns
+    -------
+    table : pyarrow.Table
+    """
     pa = need_arrow()
     form = find_csv_form(pa.BufferReader(content), delimiter)
     _check_csv_memory(content, form)
+    if callable(texts):
+        texts = texts(form.names or _first_cells(form.head, form.delimiter))
+    types = as_texts(texts)
     try:
-        table = _parse_csv(content, form, {})
-        codes = find_codes(table.schema, form)
+        table = _parse_csv(content, form, types)
+        codes = _find_codes(content, table.schema, form)
         if codes:
-            table = _parse_csv(content, form, dict.fromkeys(codes, pa.string()))
+            table = _parse_csv(content, form, types | as_texts(codes))
         check_columns(table.num_columns)
         check_utf8(table.schema)
         check_closed(table.column(table.num_columns - 1), pa.BufferReader(content))
@@ -134,18 +185,31 @@ def _check_csv_memory(content: Any, form: CsvForm) -> None:
     check_memory(_BYTES_PER_BYTE * size + _BYTES_PER_CELL * n_cells)
 
 
+def as_texts(names: Iterable[str]) -> dict[str, Any]:
+    """Return the types of columns that are read as they are written."""
+    return dict.fromkeys(names, need_arrow().string())
+
+
 def _parse_csv(content: Any, form: CsvForm, types: dict[str, Any]) -> Any:
-    pa, arrow_csv = need_arrow(), need_arrow("pyarrow.csv")
+    read_all = need_arrow("pyarrow.csv").read_csv
+    return _try_lines(read_all, content, form, column_types=types)
+
+
+def _try_lines(
+    work: Callable[..., Any], content: Any, form: CsvForm, **convert: Any
+) -> Any:
+    """Do what takes a file and pyarrow's options; again where lines are too long."""
+    pa = need_arrow()
     read, parse = form.read_options(), form.parse_options()
-    convert = form.convert_options(column_types=types)
+    options = form.convert_options(**convert)
     try:
-        return arrow_csv.read_csv(pa.BufferReader(content), read, parse, convert)
+        return work(pa.BufferReader(content), read, parse, options)
     except pa.ArrowInvalid as error:
         if not is_long_line(error):
             raise
         # One block for all, of at most 2 GiB.
         read.block_size = min(content.size, LARGEST_BLOCK)
-        return arrow_csv.read_csv(pa.BufferReader(content), read, parse, convert)
+        return work(pa.BufferReader(content), read, parse, options)
 
 
 def is_long_line(error: Exception) -> bool:
@@ -153,29 +217,35 @@ def is_long_line(error: Exception) -> bool:
     return "straddl" in str(error)
 
 
-def find_codes(schema: Any, form: CsvForm) -> list[str]:
-    """Return the columns of whole numbers that are codes, such as 00123.
+def _find_codes(content: Any, schema: Any, form: CsvForm) -> list[str]:
+    """Return the columns of whole numbers that are codes, such as 00123."""
+    names = whole_columns(schema)
+    watch = ZeroWatch(form.delimiter, form.encoding)
+    if names:
+        watch.add_all(content)
+    if not (names and watch.may_be):
+        return []
+    options = {"include_columns": names, "column_types": as_texts(names)}
+    return _try_lines(_stream_codes, content, form, **options)
 
-    Two digits are a month or a minute sooner than a code.
-    """
-    types = need_arrow().types
-    is_code = re.compile(r"\s*0\d\d+\s*$").match
-    is_whole = [types.is_integer(kind) for kind in schema.types]
-    found = set()
-    lines = io.StringIO(form.head, newline="")
-    try:
-        for row in csv.reader(lines, delimiter=form.delimiter):
-            found |= {j for j, cell in enumerate(row[: len(is_whole)]) if is_code(cell)}
-    except csv.Error:
-        # A cell is too long for the reader: the lines before it have to do.
-        pass
-    return [schema.names[j] for j in sorted(found) if is_whole[j]]
+
+def _stream_codes(*options: Any) -> list[str]:
+    # All cells as texts at once would take more memory than the table.
+    with need_arrow("pyarrow.csv").open_csv(*options) as batches:
+        return find_padded(batches)
+
+
+def whole_columns(schema: Any) -> list[str]:
+    """Return the names of the columns of whole numbers."""
+    is_whole = need_arrow().types.is_integer
+    columns = zip(schema.names, schema.types, strict=True)
+    return [name for name, kind in columns if is_whole(kind)]
 
 
 def _head_of(file: Any) -> tuple[str, str]:
     """Return the first part as text, a line at least, and how it is written."""
     head = file.read(_SAMPLE_BYTES)
-    while b"\n" not in head.lstrip(b"\r\n"):
+    while not re.search(rb"[\r\n]", head.lstrip(b"\r\n")):
         more = file.read(len(head))
         if not more:
             break
@@ -201,19 +271,51 @@ def _find_delimiter(head: str) -> str:
 
 
 def _first_cells(head: str, delimiter: str) -> list[str]:
-    return _first_line(head).split(delimiter)
+    """Return the cells of the first line that is not blank, without their quotes."""
+    lines = io.StringIO(head, newline="")
+    try:
+        rows = csv.reader(lines, delimiter=delimiter)
+        return next((row for row in rows if row), [""])
+    except csv.Error:
+        # A cell is too long for the reader.
+        return _first_line(head).split(delimiter)
 
 
 def _first_line(head: str) -> str:
-    """Return the first line that is not blank."""
-    return head.lstrip("\r\n").partition("\n")[0].rstrip("\r")
+    """Return the first line that is not blank, whatever ends lines."""
+    return re.split("[\r\n]", head.lstrip("\r\n"), maxsplit=1)[0]
 
 
 def _is_header(cells: list[str], point: str) -> bool:
-    if not _are_numbers(cells, point):
+    """Return whether cells are names, and not the numbers of a row.
+
+    Cells of a row may be missing; without any number, they are names.
+    """
+    plain = [cell.strip('" ') for cell in cells]
+    numbers = {cell for cell in plain if _is_number(cell, point)}
+    if not numbers or not numbers.union(_list_missing_marks()).issuperset(plain):
         return True
-    steps = np.diff(_to_floats(cells, point))
-    return len(cells) > 1 and bool((steps == 1).all())
+    return _are_places(plain, point)
+
+
+def _are_places(cells: list[str], point: str) -> bool:
+    """Return whether numbers count up by one, as the years or places of a table do.
+
+    pandas and R leave the cells above the names of rows empty, and pandas calls a
+    single column 0.
+    """
+    n_blank = next(j for j, cell in enumerate(cells) if cell)
+    numbers = cells[n_blank:]
+    if len(numbers) == 1:
+        return n_blank > 0 and numbers == ["0"]
+    if not _are_numbers(numbers, point):
+        return False
+    return bool((np.diff(_to_floats(numbers, point)) == 1).all())
+
+
+def _is_number(cell: str, point: str) -> bool:
+    """Return whether a cell is a number, with commas in it as well: 1,5 or 1,234."""
+    return _are_numbers([cell], point) or _are_numbers([cell.replace(",", "")], ".")
 
 
 def _are_numbers(cells: list[str], point: str) -> bool:
@@ -253,11 +355,12 @@ def check_closed(last: Any, file: Any) -> None:
         return
     cell = last[-1].as_py() or ""
     text = cell.decode("utf-8", "replace") if isinstance(cell, bytes) else cell
-    if "\n" in text and _count_quotes(file) % 2:
+    n_lines = len(_LINE_END.findall(text))
+    if n_lines and _count_quotes(file) % 2:
         raise Broken(
-            f"opens a quote that is not closed: the {text.count(chr(10)):,} lines "
-            f"that follow are one cell, which begins with {text[:60]!r}. Close it, or "
-            "write a quote in a cell as two."
+            f"opens a quote that is not closed: the {n_lines:,} lines that follow are "
+            f"one cell, which begins with {text[:60]!r}. Close it, or write a quote in "
+            "a cell as two."
         )
 
 
@@ -279,6 +382,9 @@ def why_not_csv(error: Exception, file: Any, form: CsvForm) -> str:
         At its beginning.
     form : CsvForm
     """
+    if "invalid UTF8" in str(error):
+        # Of columns that are read as texts, whatever they hold.
+        return NOT_UTF8
     if "Empty CSV" in str(error):
         is_open = _first_line(form.head).count('"') % 2
         quote = " Close the quote that is open in its first line." if is_open else ""
@@ -287,8 +393,8 @@ def why_not_csv(error: Exception, file: Any, form: CsvForm) -> str:
         for line, row, n_cells in find_odd_lines(file, form):
             return (
                 f"has {_count_cells(row)} in line {line}, where {n_cells} are expected "
-                f"as in its first line: {form.delimiter.join(row)[:60]!r}. Put cells "
-                "that hold the delimiter in quotes."
+                f"as in its first line: {form.delimiter.join(row)[:60]!r}. "
+                f"{_advise(row, n_cells, form)}"
             )
     except csv.Error:
         # A cell is too long for the reader: what pyarrow says has to do.
@@ -313,6 +419,18 @@ def find_odd_lines(file: Any, form: CsvForm) -> Iterator[tuple[int, list[str], i
         if row and len(row) != len(head):
             yield line, row, len(head)
         line = reader.line_num + 1
+
+
+def _advise(row: list[str], n_cells: int, form: CsvForm) -> str:
+    """Return what to do about a line that has another number of cells."""
+    line = _first_line(form.head)
+    if len(row) > n_cells and (n_cells == 1 or line.startswith("#")):
+        return (
+            f"If the first line, {line[:60]!r}, is a title or a comment, take it out: "
+            "the first line should name the columns. Else put cells that hold the "
+            "delimiter in quotes."
+        )
+    return "Put cells that hold the delimiter in quotes."
 
 
 def _count_cells(row: list[str]) -> str:
@@ -350,9 +468,9 @@ def _read_arrow(content: Any) -> Any:
         raise say_broken(error) from error
 
 
-READERS: dict[str, Callable[[Any], Any]] = {
+READERS: dict[str, Callable[..., Any]] = {
     "csv": read_csv,
-    "tsv": lambda content: read_csv(content, "\t"),
+    "tsv": partial(read_csv, delimiter="\t"),
     "parquet": read_parquet,
     "arrow": _read_arrow,
     "npy": read_npy,

@@ -82,7 +82,8 @@ class GroupSize(NamedTuple):
     text : int
         The letters of a row that are written once and may stand in all rows.
     rows : int
-        All pages, unpacked, or the values in them where these take more.
+        All pages but dictionaries, unpacked, or the values in them where these take
+        more.
     """
 
     pages: int = 0
@@ -222,12 +223,13 @@ def _add_up(sizes: Iterable[GroupSize]) -> GroupSize:
 def _measure(pages: list[_Page], leaf: Leaf) -> GroupSize:
     """Return what a column of a row group takes."""
     n_bytes = sum(page.n_bytes for page in pages)
+    n_coded = sum(page.n_bytes for page in pages if page.n_entries)
     n_values = sum(page.n_values for page in pages)
     largest = max((page.n_bytes for page in pages), default=0)
     entry = _ENTRY_BYTES if leaf.is_text else leaf.width + _POINTER_BYTES
     size = GroupSize(
         pages=largest + entry * sum(page.n_entries for page in pages),
-        rows=max(n_bytes, n_values * leaf.width),
+        rows=max(n_bytes - n_coded, n_values * leaf.width),
     )
     longest = _find_longest(pages)
     letters = n_bytes

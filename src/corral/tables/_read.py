@@ -1,8 +1,9 @@
 """Reading a table from a file or standard input, whatever its form."""
 
 import difflib
+import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +59,12 @@ _MAGIC = [
 _TEXTS = ("csv", "tsv", "arff")
 
 
-def read_table(source: str | Path, *, format: str | None = None) -> Any:
+def read_table(
+    source: str | Path,
+    *,
+    format: str | None = None,
+    texts: str | Sequence[str] | None = None,
+) -> Any:
     r"""Read a table.
 
     Parameters
@@ -71,6 +77,11 @@ def read_table(source: str | Path, *, format: str | None = None) -> Any:
             default=None
         What it is, whatever its suffix. Standard input without it is told by its first
         bytes, and CSV if they are no other format's.
+    texts : str or list of str, default=None
+        Names of columns of CSV and TSV that are read as they are written, such as
+        codes and names of rows: ``1.10`` stays apart from ``1.1``, and twenty digits
+        are not rounded. Those that the file does not have are passed over. Files of
+        other formats say what their columns are.
 
     Returns
     -------
@@ -89,6 +100,33 @@ def read_table(source: str | Path, *, format: str | None = None) -> Any:
     >>> read_table(path).to_pydict()
     {'name': ['Ada', 'Bo'], 'height': [1.7, None]}
     """
+    return read_named(source, format, list_names(texts))
+
+
+def list_names(names: str | Iterable[str] | None) -> list[str]:
+    """Return names as a list; one name may stand alone."""
+    return [names] if isinstance(names, str) else list(names or ())
+
+
+def read_named(
+    source: str | Path,
+    format: str | None,
+    texts: Iterable[str] | Callable[[list[str]], Iterable[str]],
+) -> Any:
+    """Read a table, of which the names of the columns may tell which are texts.
+
+    Parameters
+    ----------
+    source : str or Path
+    format : str or None
+    texts : iterable of str, or callable
+        As of :func:`corral.tables._formats.read_csv`.
+
+    Returns
+    -------
+    table : pyarrow.Table, csr_array or ndarray
+        As of :func:`read_table`.
+    """
     name = "standard input" if str(source) == "-" else f"'{source}'"
     if format is not None and format not in READERS:
         raise ValueError(
@@ -99,8 +137,9 @@ def read_table(source: str | Path, *, format: str | None = None) -> Any:
     if not content.size:
         raise ValueError(f"{name} is empty.")
     kind = check_kind(kind, content, name, is_asked=format is not None)
+    named = {"texts": texts} if kind in ("csv", "tsv") else {}
     try:
-        table = READERS[kind](content)
+        table = READERS[kind](content, **named)
         _check_shape(table)
     except Broken as error:
         raise ValueError(f"{name} {error}") from error.__cause__
@@ -158,7 +197,8 @@ def _load(source: str | Path, name: str) -> Any:
         return pa.py_buffer(path.read_bytes())
     if not path.stat().st_size:
         return pa.py_buffer(b"")
-    return pa.memory_map(str(path)).read_buffer()
+    # pyarrow takes names that are not UTF-8 as bytes only.
+    return pa.memory_map(os.fsencode(path)).read_buffer()
 
 
 def check_exists(path: Path, name: str) -> None:

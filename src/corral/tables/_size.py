@@ -109,7 +109,7 @@ def read_head(path: str | Path, kind: str, n_bytes: int) -> tuple[Any, float]:
     if not is_whole:
         # The last line may be cut; a cell with line ends may be, too, which read_table
         # would not mind in the middle.
-        text = text[: text.rfind(b"\n") + 1]
+        text = text[: max(text.rfind(b"\n"), text.rfind(b"\r")) + 1]
     return READERS[kind](pa.py_buffer(text)), share
 
 

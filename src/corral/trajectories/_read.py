@@ -72,13 +72,14 @@ def read_tracks(
         Form of the file, as in :func:`corral.tables.read_table`, if its name does not
         tell.
     id_column, time_column, latitude_column, longitude_column : str, default=None
-        Names of the columns of a table. None means the usual names.
+        Names of the columns of a table. None means the usual names. Flights are called
+        as CSV has them, whatever they could be read as: 007 is not 7.
 
     Returns
     -------
     tracks : Tracks
     """
-    if format == "npz" or (format is None and Path(path).suffix == ".npz"):
+    if format == "npz" or (format is None and _is_npz(path)):
         return _read_npz(Path(path))
     asked = {
         "id": id_column,
@@ -86,7 +87,7 @@ def read_tracks(
         "latitude": latitude_column,
         "longitude": longitude_column,
     }
-    table = _load_table(path, format)
+    table = _load_table(path, format, id_column)
     columns = _choose_columns(table.column_names, asked)
     return group_numbered(
         *_number_flights(table, columns["id"]),
@@ -94,6 +95,10 @@ def read_tracks(
         _numbers(table, columns["latitude"]),
         _numbers(table, columns["longitude"]),
     )
+
+
+def _is_npz(path: str | Path) -> bool:
+    return Path(path).suffix.lower() == ".npz"
 
 
 def _read_npz(path: Path) -> Tracks:
@@ -121,6 +126,11 @@ def _read_npz(path: Path) -> Tracks:
             raise ValueError(
                 f"'{path}' has an array {name!r} of shape {arrays[name].shape}. It "
                 f"should have a name for each of the {len(offsets) - 1:,} tracks."
+            )
+        if arrays[name].dtype.kind not in "SUiu":
+            raise ValueError(
+                f"'{path}' has an array {name!r} of {arrays[name].dtype}. It should "
+                "hold texts, or whole numbers."
             )
     return check_tracks(
         Tracks(
@@ -153,8 +163,8 @@ def _check_arrays(arrays: dict[str, np.ndarray]) -> None:
 def _npz_ids(arrays: dict[str, np.ndarray], n_tracks: int) -> list[str]:
     """Return callsigns, else addresses, else numbers, each made to occur once."""
     blank = [""] * n_tracks
-    callsigns = [str(each).strip() for each in arrays.get("callsign", blank)]
-    addresses = [str(each).strip() for each in arrays.get("icao24", blank)]
+    callsigns = [_as_name(each) for each in arrays.get("callsign", blank)]
+    addresses = [_as_name(each) for each in arrays.get("icao24", blank)]
     names = [
         callsign or address or f"track {number}"
         for number, (callsign, address) in enumerate(
@@ -169,10 +179,22 @@ def _npz_ids(arrays: dict[str, np.ndarray], n_tracks: int) -> list[str]:
     return unique
 
 
-def _load_table(source: str | Path, form: str | None) -> "pa.Table":
-    from corral.tables import read_table
+def _as_name(value: Any) -> str:
+    """Return a value as the name of a flight, without the spaces around it."""
+    # Many writers keep texts as bytes.
+    text = value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
+    return text.strip()
 
-    table = read_table(source, format=form)
+
+def _load_table(
+    source: str | Path, form: str | None, id_column: str | None
+) -> "pa.Table":
+    from corral.tables._read import read_named
+
+    def choose_texts(names: list[str]) -> list[str]:
+        return [id_column or _find_known(names, "id")]
+
+    table = read_named(source, form, choose_texts)
     if not hasattr(table, "column_names"):
         raise ValueError(
             f"'{source}' holds a matrix. Tracks are a table with a row per position."
@@ -183,7 +205,6 @@ def _load_table(source: str | Path, form: str | None) -> "pa.Table":
 def _choose_columns(
     names: Sequence[str], asked: dict[str, str | None]
 ) -> dict[str, str]:
-    plain = {_plain(name): name for name in reversed(names)}
     chosen: dict[str, str] = {}
     missing = []
     for role, wanted in asked.items():
@@ -191,10 +212,9 @@ def _choose_columns(
             raise ValueError(
                 f"There is no column '{wanted}'. The columns are {_quoted(names)}."
             )
-        known = next((plain[each] for each in _KNOWN[role] if each in plain), None)
-        if wanted is None and known is None:
+        chosen[role] = wanted or _find_known(names, role)
+        if not chosen[role]:
             missing.append("flight" if role == "id" else role)
-        chosen[role] = wanted or known or ""
     if missing:
         options = ", ".join(
             f"--{'id' if each == 'flight' else each}-column" for each in missing
@@ -204,6 +224,12 @@ def _choose_columns(
             f"{_quoted(names)}. Name them with {options}."
         )
     return chosen
+
+
+def _find_known(names: Sequence[str], role: str) -> str:
+    """Return the column that has a usual name of its role; empty if none has."""
+    plain = {_plain(name): name for name in reversed(names)}
+    return next((plain[each] for each in _KNOWN[role] if each in plain), "")
 
 
 def _plain(name: str) -> str:
@@ -216,15 +242,25 @@ def _quoted(names: Sequence[str]) -> str:
 
 def _number_flights(table: "pa.Table", name: str) -> tuple[list[str], np.ndarray]:
     """Return the flights in the order of their first rows, and that of each row."""
+    import pyarrow as pa
+
     column = table[name]
     if column.null_count:
         row = column.is_null().to_pylist().index(True)
         raise ValueError(
             f"Column '{name}' has no flight in row {row + 1}. Every position needs one."
         )
-    encoded = column.combine_chunks().dictionary_encode()
-    # Names that differ in the spaces around them are one.
-    names = [str(each).strip() for each in encoded.dictionary.to_pylist()]
+    try:
+        encoded = column.combine_chunks().dictionary_encode()
+        # Names that differ in the spaces around them are one.
+        names = [_as_name(each) for each in encoded.dictionary.to_pylist()]
+    except pa.ArrowException as error:
+        # Lists and structs, and moments in a time zone that is not known here.
+        raise ValueError(
+            f"Column '{name}' is of the type {str(column.type)[:60]}, which cannot "
+            "name flights. It should hold texts or whole numbers. Name another column "
+            "with --id-column."
+        ) from error
     numbers = {each: number for number, each in enumerate(dict.fromkeys(names))}
     merged = np.array([numbers[each] for each in names], dtype=np.intp)
     return list(numbers), merged[encoded.indices.to_numpy()]
