@@ -14,6 +14,7 @@ import joblib
 import numpy as np
 import pytest
 import skops.io
+from scipy import sparse
 
 import corral
 from tests.models.make import HERE
@@ -162,6 +163,85 @@ def test_what_memory_cannot_hold_is_refused(path, monkeypatch):
     refuse(path, "there is not as much free memory")
 
 
+def dump(array):
+    buffer = io.BytesIO()
+    np.save(buffer, array)
+    return buffer.getvalue()
+
+
+def test_one_array_cannot_stand_in_thousands_of_places(path):
+    members = read_members()
+    schema = json.loads(members["schema.json"])
+    node = {"__class__": "ndarray", "__module__": "numpy", "__loader__": "NdArrayNode"}
+    node |= {"__id__": 999, "type": "numpy", "file": "999.npy"}
+    partitioner = schema["content"]["content"]["_partitioner"]["content"]
+    known = partitioner["content"]["columns"]["content"]["content"]["known"]
+    known["content"] = [node] * 3000
+    members["schema.json"] = json.dumps(schema).encode()
+    write_members(path, {**members, "999.npy": dump(np.zeros(2 * 10**6))}.items())
+    assert path.stat().st_size < 50_000
+    begin = time.perf_counter()
+    refuse(path, r"it uses '999\.npy' and others too many times")
+    assert time.perf_counter() - begin < 5
+
+
+def test_descriptions_that_become_many_objects_need_room(path, monkeypatch):
+    module = "corral.persist._archive"
+    members = read_members()
+    members["schema.json"] = b'{"a":[' + b"{}," * 10**6 + b"0]}"
+    write_members(path, members.items())
+    monkeypatch.setattr(f"{module}.find_free_memory", lambda: 50 * 10**6)
+    refuse(path, r"reading it takes 90 MB, and there is not as much free memory")
+    members["schema.json"] = b" " * (64 * 2**20 + 1)
+    write_members(path, members.items())
+    refuse(path, r"'schema\.json' is larger than 67\.1 MB")
+
+
+def test_arrays_without_values_have_few_rows(path):
+    # They take no room in the file, but what is made for each row does.
+    members = read_members()
+    for shape in ((2**40, 0), (0, 2**31)):
+        buffer = io.BytesIO()
+        head = {"descr": "<f8", "fortran_order": False, "shape": shape}
+        np.lib.format.write_array_header_1_0(buffer, head)
+        pairs = {**members, array_name(members): buffer.getvalue()}.items()
+        write_members(path, pairs)
+        refuse(path, "has a shape that cannot be")
+
+
+def test_few_rows_with_many_neighbors_are_refused(path):
+    # Equal rows are there once, and an answer takes all pairs of neighbours.
+    members = read_members("cof")
+    schema = json.loads(members["schema.json"])
+    top = schema["content"]["content"]
+    neighbors = top["_neighbors"]["content"]["content"]
+    book = neighbors["book"]["content"]["content"]
+    for node in (top["labels_"], top["outlier_scores_"], book["inverse"]):
+        array = np.load(io.BytesIO(members[node["file"]]))
+        members[node["file"]] = dump(np.resize(array, 20_000))
+    for node in (top["n_neighbors_"], neighbors["n_neighbors"]):
+        node["content"] = "19999"
+    members["schema.json"] = json.dumps(schema).encode()
+    write_members(path, members.items())
+    refuse(path, "an answer for one row would take gigabytes")
+
+
+def test_sparse_rows_with_a_billion_columns_are_refused(path):
+    # Their medians are dense.
+    members = read_members("cof-sparse")
+    schema = json.loads(members["schema.json"])
+    schema["content"]["content"]["n_features_in_"]["content"] = str(2**30 - 1)
+    name = next(each for each in members if each.endswith(".npz"))
+    rows = sparse.load_npz(io.BytesIO(members[name]))
+    buffer = io.BytesIO()
+    # For the cosine, they have one column more.
+    parts = (rows.data, rows.indices, rows.indptr)
+    sparse.save_npz(buffer, sparse.csr_array(parts, (rows.shape[0], 2**30)))
+    members |= {name: buffer.getvalue(), "schema.json": json.dumps(schema).encode()}
+    write_members(path, members.items())
+    refuse(path, "an answer for one row would take gigabytes")
+
+
 def test_arrays_that_announce_more_than_they_have_are_refused(path):
     members = read_members()
     name = array_name(members)
@@ -264,6 +344,24 @@ def test_another_archive_before_the_model_is_refused(path):
     refuse(path, "it is no zip archive")
 
 
+def test_a_newer_format_is_named_whatever_else_is_in_the_file(path):
+    members = read_members()
+    page = json.loads(members["corral.json"])
+    page |= {"format": 2, "corral": "0.5.0"}
+    words = r"by corral 0\.5\.0 in the format 2, .* It needs a newer corral: use that"
+    for other, more in [
+        ({}, {"weights.bin": b"1"}),
+        ({"platform": {"os": "linux"}}, {}),
+        ({}, {"schema.json": b"\x00"}),
+        ({}, {"x.npy": b"1"}),
+    ]:
+        content = json.dumps({**page, **other}).encode()
+        write_members(path, {**members, "corral.json": content, **more}.items())
+        refuse(path, words)
+    write_members(path, [("corral.json", json.dumps(page))])
+    refuse(path, words)
+
+
 def test_a_newer_format_is_named(path):
     members = read_members()
     page = json.loads(members["corral.json"])
@@ -272,7 +370,10 @@ def test_a_newer_format_is_named(path):
             {"format": 2, "corral": "1.0.0"},
             r"written by corral 1\.0\.0 in the format 2",
         ),
+        ({"format": 0}, r"in the format 0, and corral .* Use that version"),
         ({"format": "1"}, "does not say which format"),
+        ({"format": -1}, "does not say which format"),
+        ({"format": 10**30}, "does not say which format"),
         ({"corral": "1\n2"}, "has a version that is none"),
         ({"corral": "9" * 1000}, "has a version that is none"),
     ]:

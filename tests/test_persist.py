@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+import sklearn
 import skops.io
 from scipy import sparse
 from sklearn.base import clone
@@ -296,24 +297,29 @@ def set_array(spot, change):
 
 
 def set_value(spot, value):
-    """Return what puts another value where an attribute is, which has no array."""
+    """Return what puts another value where an attribute is."""
 
     def change(schema):
         node = find_node(schema, spot)
         node.clear()
         node.update(describe(value))
 
-    return set_schema(change)
+    def change_members(members):
+        set_schema(change)(members)
+        drop_unused(members)
+
+    return change_members
 
 
 def describe(value):
-    """Return the description of a number, a text, or a list of these."""
-    is_list = isinstance(value, list)
+    """Return the description of a number, a text, or a list or tuple of these."""
+    kind = type(value).__name__
+    is_list = kind in ("list", "tuple")
     content = [describe(each) for each in value] if is_list else json.dumps(value)
     return {
-        "__loader__": "ListNode" if is_list else "JsonNode",
+        "__loader__": f"{kind.title()}Node" if is_list else "JsonNode",
         "__module__": "builtins",
-        "__class__": "list" if is_list else "str",
+        "__class__": kind if is_list else "str",
         "content": content,
     }
 
@@ -327,7 +333,19 @@ def drop_key(spot, name):
         del attributes["content"][name]
         attributes["key_types"]["content"].pop()
 
-    return set_schema(change)
+    def change_members(members):
+        set_schema(change)(members)
+        drop_unused(members)
+
+    return change_members
+
+
+def drop_unused(members):
+    """Take out the arrays that a description does not name any more."""
+    for name in list(members):
+        is_used = f'"file": "{name}"' in members["schema.json"]
+        if not name.endswith(".json") and not is_used:
+            del members[name]
 
 
 def put(value, field=None):
@@ -527,6 +545,13 @@ def test_parameters_may_be_dicts_and_sparse_but_not_nested_without_end(path):
         COR(partitions=[KMeans(2, init=nested)]).save(path)
 
 
+CENTERS = "_partitioner.clusterers.0.estimator.cluster_centers_"
+
+
+def reverse(array):
+    return array[::-1]
+
+
 TREE = "estimator_.estimators_.0.tree_"
 NODES = f"{TREE}.nodes"
 
@@ -575,6 +600,16 @@ NODES = f"{TREE}.nodes"
         ("iforest", NODES, lambda a: a["impurity"], "of another release of scikit-le"),
         ("iforest", "estimator_.estimators_features_.0", put(3), "features_.0. has v"),
         ("tonmf", "components_", put(-1), "components_ has values"),
+        ("tonmf", "components_", lambda a: a[:0], "no topics, or more than columns"),
+        ("tonmf", "components_", lambda a: a.repeat(2, 0), "no topics, or more than"),
+        ("cof", "_neighbors._distinct", lambda a: a.astype("f4"), "type float32, not"),
+        ("cor-clusterers", CENTERS, np.asfortranarray, "is in another order than C's"),
+        ("cor-clusterers", CENTERS, lambda a: a.astype(">f8"), "in another order than"),
+        *(
+            ("lof", "_book._places", lambda a, t=t: a.astype(t), "keys of another len")
+            for t in ("u8", "u4", "i2")
+        ),
+        ("table", "estimator_.feature_names_in_", reverse, "in another order"),
         ("table", "encoder_._scales.unit", put(0), "unit has values"),
         (
             "table-words",
@@ -596,9 +631,23 @@ def test_arrays_that_do_not_fit_are_refused(path, name, spot, change, words):
     [
         ("cor", "n_features_in_", 4, "columns are not those of its partitions"),
         ("cor", "n_jobs", 10**6, "n_jobs=1000000 is out of range"),
+        ("cor", "n_jobs", 0, "n_jobs=0 is no number of threads"),
+        ("cof", "_neighbors._n_jobs", 0, "_n_jobs=0 is no number of threads"),
+        ("lof", "estimator_.n_jobs", 0, "n_jobs=0 is no number of threads"),
+        ("cor", "memory_limit", "x", "memory_limit='x' should be a number"),
+        ("cor", "memory_limit", True, "memory_limit is neither a number nor a text"),
+        ("cor", "selection_.runner_up", (), "runner_up has the size 0 and should have"),
+        ("cor-precomputed", "n_features_in_", 1, "are not those of its partitions"),
+        (
+            "cor-clusterers",
+            "_partitioner.clusterers",
+            [],
+            "names other clusterers than",
+        ),
         ("cor", "eps", 7.0, "'eps' parameter"),
         ("cor", "offset_", "high", "offset_ is a str and no number"),
         ("cor", "_partitioner.runs.space.scale", float("nan"), "scale=nan is not fin"),
+        ("cor-clusterers", "n_features_in_", 2**34, "n_features_in_=17179869184 is o"),
         ("cor-clusterers", "categorical_features.0", 7, "should be columns of X"),
         ("cof", "_neighbors.n_neighbors", 10**6, "more neighbours than there are"),
         ("lof", "estimator_.n_neighbors_", 6, "has the size"),
@@ -631,9 +680,28 @@ def test_values_that_do_not_fit_are_refused(path, name, spot, value, words):
 
 
 @pytest.mark.parametrize(
+    ("name", "spot"),
+    [
+        ("cor", "offset_"),
+        ("cor", "objective_"),
+        ("cor", "contamination"),
+        ("k-center", "_threshold"),
+    ],
+)
+def test_whole_numbers_that_no_float_is_are_refused(path, name, spot):
+    for value in (10**400, -(10**400)):
+        path.write_bytes((GOOD / f"{name}.skops").read_bytes())
+        rewrite(path, set_value(spot, value))
+        with pytest.raises(ValueError, match=rf"{spot} is a number of 1329 bits"):
+            corral.load(path)
+
+
+@pytest.mark.parametrize(
     ("name", "spot", "key", "words"),
     [
         ("cor", "", "eps", "COR has no eps"),
+        ("cor-detector", "estimator_", "_profile", "nothing to explain them by"),
+        ("table-sparse", "encoder_", "_scales", "_scales is not there"),
         ("table", "encoder_", "scale_", "scale_ is not there"),
         ("table-words", "encoder_._words", "names", "_words is no list of words"),
         ("iforest", TREE, "max_depth", "tree_ is no dict with the right keys"),
@@ -781,6 +849,111 @@ def test_the_same_model_gives_the_same_file(path, tmp_path):
     small_cor(n_outliers=3).fit(X).save(path)
     small_cor(n_outliers=3).fit(X).save(tmp_path / "again.skops")
     assert path.read_bytes() == (tmp_path / "again.skops").read_bytes()
+
+
+@pytest.mark.parametrize("name", sorted(each.stem for each in GOOD.glob("*.skops")))
+def test_a_model_that_was_loaded_gives_the_same_file(name, path, tmp_path):
+    corral.load(GOOD / f"{name}.skops").save(path)
+    corral.load(path).save(tmp_path / "again.skops")
+    assert path.read_bytes() == (tmp_path / "again.skops").read_bytes()
+
+
+def test_nothing_of_memory_is_between_the_fields_of_nodes(path):
+    # Trees that were loaded have there what was in memory before.
+    path.write_bytes((GOOD / "iforest.skops").read_bytes())
+    rewrite(path, set_array(NODES, fill_gaps))
+    corral.load(path).save(path)
+    assert not find_gaps(read_array(path, NODES)).any()
+
+
+def fill_gaps(nodes):
+    """Return nodes with something between the fields."""
+    letters = np.full((len(nodes), nodes.dtype.itemsize), ord("S"), dtype=np.uint8)
+    filled = letters.view(nodes.dtype).ravel()
+    for name in nodes.dtype.names:
+        filled[name] = nodes[name]
+    assert find_gaps(filled).any()
+    return filled
+
+
+def find_gaps(nodes):
+    """Return the bytes of nodes that are not of any field."""
+    is_gap = np.ones(nodes.dtype.itemsize, dtype=bool)
+    for kind, start in nodes.dtype.fields.values():
+        is_gap[start : start + kind.itemsize] = False
+    letters = np.frombuffer(nodes.tobytes(), dtype=np.uint8)
+    return letters.reshape(len(nodes), -1)[:, is_gap]
+
+
+def read_array(path, spot):
+    """Return an array of a file, with all of its bytes."""
+    with zipfile.ZipFile(path) as archive:
+        node = find_node(json.loads(archive.read("schema.json")), spot)
+        content = archive.read(node["file"])
+    array = np.load(io.BytesIO(content))
+    return np.frombuffer(content[-array.nbytes :], dtype=array.dtype)
+
+
+def test_the_kind_of_frame_comes_back(path):
+    for model in (small_cor(), all_methods()["kmeans--"].make(n_clusters=2)):
+        again = round_trip(model.set_output(transform="pandas").fit(X), path)
+        pd.testing.assert_frame_equal(again.transform(NEW), model.transform(NEW))
+    detector = CORDetector(small_cor().set_output(transform="polars")).fit(X)
+    check_same(detector, round_trip(detector, path), NEW)
+    table_model = TableModel(small_cor().set_output(transform="pandas")).fit(TABLE)
+    again = round_trip(table_model, path)
+    assert isinstance(again.estimator_.transform(again.encode(TABLE)), pd.DataFrame)
+
+
+def test_kinds_of_frames_that_are_not_known_are_refused(path):
+    small_cor().set_output(transform="pandas").fit(X).save(path)
+    rewrite(path, set_value("_sklearn_output_config.transform", "excel"))
+    with pytest.raises(ValueError, match=r"_config\.transform='excel' is not known"):
+        corral.load(path)
+
+
+def test_requests_for_metadata_are_left_out(path):
+    with sklearn.config_context(enable_metadata_routing=True):
+        inner = small_cor().set_fit_request(sample_weight=True)
+        model = CORDetector(inner).fit(X, sample_weight=np.ones(len(X)))
+        check_same(model, round_trip(model, path), NEW)
+    check_same(model, round_trip(model, path), NEW)
+
+
+def test_callbacks_are_left_out(path):
+    callback = pytest.importorskip("sklearn.callback", reason="scikit-learn < 1.9")
+    model = small_cor()
+    model.set_callbacks(callback.ProgressBar())
+    model.fit(X)
+    again = round_trip(model, path)
+    check_same(model, again, NEW)
+    assert not hasattr(again, "_skl_callbacks")
+
+
+def test_a_model_that_holds_itself_is_not_saved(path):
+    model = small_cor()
+    model.partitions = model
+    with pytest.raises(ValueError, match="cannot be saved, because it holds itself"):
+        model.save(path)
+    assert not path.exists()
+
+
+def test_kmeans_of_rows_in_single_precision_comes_back(path):
+    rows, new = X.astype(np.float32), NEW.astype(np.float32)
+    model = small_cor(partitions=[KMeans(3, random_state=0), "kmeans"]).fit(rows)
+    again = round_trip(model, path)
+    check_same(model, again, new)
+    centers = again._partitioner.clusterers[0].estimator.cluster_centers_
+    assert centers.dtype == np.float32
+
+
+def test_many_threads_and_tiny_limits_are_not_saved(path):
+    with pytest.raises(ValueError, match="n_jobs=0 is no number of threads"):
+        small_cor(n_jobs=0).save(path)
+    with pytest.raises(ValueError, match="memory_limit=7 should be more than"):
+        small_cor(memory_limit=7).save(path)
+    with pytest.raises(ValueError, match="COR cannot be saved"):
+        small_cor(memory_limit="9" * 400).save(path)
 
 
 def test_a_file_does_not_say_where_a_fit_noted_what_it_did(path, tmp_path):

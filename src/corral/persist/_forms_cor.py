@@ -20,6 +20,7 @@ from corral.persist._kinds import (
     OrNone,
     Series,
     Text,
+    UnfitError,
     flags,
     floats,
     integers,
@@ -45,6 +46,12 @@ CLUSTERERS = (
     "sklearn.cluster._kmeans.KMeans",
     "sklearn.cluster._kmeans.MiniBatchKMeans",
 )
+
+# Of a table with categories: about as many as there is memory for in a fit.
+_MOST_COLUMNS = 2**26
+
+# A rule, in words for those who break it by setting the parameter after a fit.
+OTHER_CLUSTERERS = "partitions=... names other clusterers than it has, so fit it again"
 
 SPACE = part(_SPACE, f="f")
 PROFILE = part(_PROFILE, k="k", v="v")
@@ -90,26 +97,55 @@ def _same_clusters(partitioner: Any) -> bool:
     return np.array_equal(runs.n_labels[ruler.runs], ruler.layout.n_clusters)
 
 
-def has_numbers(model: Any) -> bool:
-    """Return whether partitions see no columns but those that are there."""
+def _count_numbers(model: Any) -> int:
+    """Return how many columns are numbers; if labels were given, none is."""
     from corral._validation import find_categories
 
-    partitioner = model._partitioner
     if model._is_precomputed:
-        return partitioner.runs is None and not partitioner.clusterers
-    names = getattr(model, "feature_names_in_", None)
+        return 0
+    if model.categorical_features is None:
+        return model.n_features_in_
+    if model.n_features_in_ > _MOST_COLUMNS:
+        # Which of them are categories would take as much memory.
+        raise UnfitError(f"n_features_in_={model.n_features_in_} is out of range")
     is_category = find_categories(
-        model.categorical_features,
-        model.n_features_in_,
-        None if names is None else names.tolist(),
+        model.categorical_features, model.n_features_in_, _list_names(model)
     )
-    n_numbers = int((~is_category).sum())
+    return int((~is_category).sum())
+
+
+def has_numbers(model: Any) -> bool:
+    """Return whether partitions see no columns but those that are there."""
+    partitioner = model._partitioner
     n_given = len(partitioner.columns.known) - len(partitioner.clusterers)
+    n_numbers = _count_numbers(model)
+    if model._is_precomputed:
+        is_alone = partitioner.runs is None and not partitioner.clusterers
+        return is_alone and n_given == model.n_features_in_
     return (
-        n_given >= len(is_category) - n_numbers
+        n_given >= model.n_features_in_ - n_numbers
         and (partitioner.runs is None or partitioner.runs.centers.shape[1] == n_numbers)
         and all(_sees(each, n_numbers) for each in partitioner.clusterers)
     )
+
+
+def has_clusterers(model: Any) -> bool:
+    """Return whether there are the clusterers that the parameters name."""
+    from corral._partition_mixin import _sort_partitions
+
+    _, base, others = _sort_partitions(model.partitions)
+    n_fitted = len(model._partitioner.clusterers)
+    # One is fitted many times.
+    return n_fitted > 0 if base is not None else n_fitted == len(others)
+
+
+def _has_profile(model: Any) -> bool:
+    """Return whether there is what explains numbers, where there are any."""
+    names = ("_profile", "cluster_centers_", "cluster_spreads_")
+    n_numbers = _count_numbers(model)
+    if any(getattr(model, name, None) is None for name in names):
+        return n_numbers == 0
+    return model._profile.centers.shape[1] == n_numbers
 
 
 def _sees(clusterer: Any, n_numbers: int) -> bool:
@@ -120,13 +156,19 @@ def _sees(clusterer: Any, n_numbers: int) -> bool:
 
 
 def _holds_cor(detector: Any) -> bool:
-    """Return whether a detector asks a COR that has as many columns."""
+    """Return whether a detector asks a COR that has the same columns."""
     estimator = detector.estimator_
     inner = getattr(estimator, "estimator", estimator)
     return (
         name_class(type(inner)) == COR
         and getattr(inner, "n_features_in_", None) == detector.n_features_in_
+        and _list_names(inner) == _list_names(detector)
     )
+
+
+def _list_names(estimator: Any) -> list[str] | None:
+    names = getattr(estimator, "feature_names_in_", None)
+    return None if names is None else names.tolist()
 
 
 COR_FORMS = {
@@ -143,7 +185,9 @@ COR_FORMS = {
     _LAYOUT: Form(
         {"n_clusters": integers("r", low=1, high=2**31, is_sorted=True, total="c")},
         pack=lambda found: {"n_clusters": found["n_clusters"]},
-        rebuild=lambda layout: layout.__init__(layout.n_clusters.astype(np.intp)),
+        rebuild=lambda layout: layout.__init__(
+            layout.n_clusters.astype(np.intp, copy=False)
+        ),
     ),
     _RUNS: Form(
         {
@@ -208,7 +252,8 @@ COR_FORMS = {
         {
             "n_clusters_": Count(),
             "n_outliers_": Count(),
-            "runner_up": OrNone(Series(Count(), form=tuple)),
+            # Of clusters and of outliers.
+            "runner_up": OrNone(Series(Count(), size=2, form=tuple)),
             "reason": Text(),
             "columns": Mapping(Array(("t",), "iufb", is_finite=False, is_known=False)),
             "gap_numbers": integers("g"),
@@ -250,7 +295,11 @@ COR_FORMS = {
             "selection_": OrNone(part("corral._selection.Selection")),
             "storage_": part("corral._storage.Storage"),
         },
-        rules={"its columns are not those of its partitions": has_numbers},
+        rules={
+            "its columns are not those of its partitions": has_numbers,
+            OTHER_CLUSTERERS: has_clusterers,
+            "it has numbers, and nothing to explain them by": _has_profile,
+        },
         pack=_leave_out_folder,
         rebuild=name_features,
     ),

@@ -9,11 +9,14 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from corral._row_book import _KEY_BYTES
 from corral.persist._forms_cor import (
     INFINITE,
     NAMES,
+    OTHER_CLUSTERERS,
     PARTITIONER,
     SPACE,
+    has_clusterers,
     has_numbers,
     name_features,
     outcome,
@@ -31,6 +34,7 @@ from corral.persist._kinds import (
     Series,
     Sizes,
     Text,
+    Threads,
     UnfitError,
     floats,
     integers,
@@ -54,6 +58,15 @@ _METRICS = text("euclidean", "manhattan", "cosine")
 
 # No exponent of a float is beyond.
 _EXPONENT = Number(-2200, 2200, is_whole=True)
+
+# What an answer for one row may take of neighbours and of the distances between them.
+# A fit takes as much for each of its rows, of which there are more than neighbours:
+# with 8,000 of them, hours.
+_MOST_PER_ROW = 2 * 2**30
+
+# The median of each column of sparse rows is looked for when they are read, so that a
+# number of columns is memory. More than the 2**20 of scikit-learn's hashes.
+_MOST_COLUMNS = 2**26
 
 # Above this, the iterations for a row may take hours.
 _MOST_ITERATIONS = 10**6
@@ -148,9 +161,29 @@ class _Keys(Kind):
     """The keys of distinct rows, in their order."""
 
     def check(self, value: Any, where: str, sizes: Sizes) -> None:
+        if any(len(key) != _KEY_BYTES for key in value):
+            raise UnfitError(f"{where} has keys of another length")
         if list(value.values()) != list(range(len(value))):
             raise UnfitError(f"{where} has a key twice")
         sizes.meet("d", len(value), where)
+
+
+def _is_small(neighbors: Any) -> bool:
+    """Return whether an answer for one row takes no more than a fit would bear.
+
+    It takes four arrays over pairs of neighbours and three of their coordinates. Equal
+    rows are there once, so that a small file may have many neighbours.
+    """
+    rows, n_neighbors = neighbors._distinct, neighbors.n_neighbors
+    n_columns, n_values = rows.shape[1], rows.size
+    if neighbors._is_sparse:
+        if n_columns > _MOST_COLUMNS:
+            return False
+        # Dense are those that are in use in a row or in its neighbours.
+        longest = int(np.diff(rows.indptr).max(initial=0))
+        n_columns = min(n_columns, (n_neighbors + 1) * longest)
+    n_bytes = 8 * n_neighbors * (4 * n_neighbors + 3 * n_columns)
+    return n_bytes <= max(_MOST_PER_ROW, 64 * n_values)
 
 
 def _finish_neighbors(neighbors: Any) -> None:
@@ -229,6 +262,7 @@ _RIVALS = {
         },
         rules={
             "its columns are not those of its partitions": has_numbers,
+            OTHER_CLUSTERERS: has_clusterers,
             "its costs are those of other clusters": lambda model: (
                 model._cost_table.shape[1]
                 == len(model.partition_centers_) + model._has_outlier_cluster
@@ -318,12 +352,18 @@ _DETECTORS = {
     ),
     "corral.detectors._tonmf.TONMF": _detector(
         {
-            "components_": floats("t", "f", low=0),
+            "components_": floats("t", "f", low=0, dtype="float64"),
             "outlier_norms_": floats("n"),
             "_alpha": Number(low=0),
             "_beta": Number(low=0),
             **_HISTORY,
-        }
+        },
+        # An answer takes the products of all pairs of topics.
+        rules={
+            "it has no topics, or more than columns": lambda model: (
+                1 <= len(model.components_) <= model.n_features_in_
+            )
+        },
     ),
     "corral.detectors._holoentropy.Holoentropy": _detector(
         {
@@ -374,9 +414,9 @@ _PARTS = {
             "n_neighbors": Count(low=1),
             "scale": Number(low=5e-324),
             "_metric": _METRICS,
-            "_n_jobs": OrNone(Number(-1024, 1024, is_whole=True)),
+            "_n_jobs": Threads(),
             "_is_sparse": Flag(),
-            "_distinct": Rows("d", "g"),
+            "_distinct": Rows("d", "g", dtype="float64"),
         },
         rules={
             "a row has more neighbours than there are rows": lambda it: (
@@ -385,6 +425,7 @@ _PARTS = {
             "its rows are not of the kind it says": lambda it: (
                 sparse.issparse(it._distinct) == it._is_sparse
             ),
+            "an answer for one row would take gigabytes": _is_small,
         },
         pack=keep_but("_members", "_search", "_center", "_by_products"),
         rebuild=_finish_neighbors,

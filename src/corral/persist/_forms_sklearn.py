@@ -67,7 +67,19 @@ def _pack_tree(found: dict) -> dict:
     tree = found["tree_"]
     state = tree.__getstate__()
     plain = {name: state[name] for name in ("max_depth", "nodes", "values")}
+    plain["nodes"] = _copy_fields(plain["nodes"])
     return {**found, "tree_": {"n_features": tree.n_features, **plain}}
+
+
+def _copy_fields(nodes: np.ndarray) -> np.ndarray:
+    """Return a copy with zeros between the fields.
+
+    A tree that was loaded has there what was in memory before, which may be anything.
+    """
+    clean = np.zeros(nodes.shape, nodes.dtype)
+    for name in nodes.dtype.names or ():
+        clean[name] = nodes[name]
+    return clean
 
 
 def _finish_tree(regressor: Any) -> None:
@@ -125,7 +137,7 @@ def _limit_threads(clusterer: Any) -> None:
 
 _CLUSTERER = Form(
     {
-        "cluster_centers_": floats("k", "f"),
+        "cluster_centers_": floats("k", "f", is_plain=True),
         "labels_": integers("n", low=0, high="k"),
         "n_features_in_": Count("f", low=1),
         "_n_threads": Number(1, 2**20, is_whole=True),

@@ -145,6 +145,12 @@ def _has_weights(encoder: Any) -> bool:
     )
 
 
+def _has_names(model: Any) -> bool:
+    """Return whether the method knows its columns by the names that they come with."""
+    names = getattr(model.estimator_, "feature_names_in_", None)
+    return names is None or names.tolist() == model.encoder_.feature_names_out_
+
+
 def _has_profile(model: Any) -> bool:
     """Return whether each cluster has a profile, which COR has itself."""
     from corral.tables._model import _find_cor
@@ -175,7 +181,7 @@ TABLE_FORMS = {
             "_is_sparse": Flag(),
             "_n_columns": Count(),
             "_plans": Series(part(_PLAN)),
-            "_scales": Maybe(OrNone(part(_SCALES, u="u"))),
+            "_scales": OrNone(part(_SCALES, u="u")),
             "_words": Maybe(OrNone(_Words())),
             "feature_names_out_": Series(Text(), "f"),
             "numeric_names_": _NAMES,
@@ -206,6 +212,9 @@ TABLE_FORMS = {
             "outlier_confidence_": Maybe(floats("n")),
             "label_confidence_": Maybe(floats("n")),
         },
-        rules={"its clusters are not those of its method": _has_profile},
+        rules={
+            "its clusters are not those of its method": _has_profile,
+            "its method has its columns in another order": _has_names,
+        },
     ),
 }

@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from corral._memory import read_limit
+
 # The name of a size, or how large it is.
 Size = str | int
 
@@ -63,6 +65,11 @@ class Array(Kind):
         Whether no value is smaller than the one before it.
     total : size
         What the values add up to.
+    dtype : str
+        The only type that it may have, if it is not empty.
+    is_plain : bool
+        Whether it has to be in the order of C and of this machine, as compiled code of
+        scikit-learn takes it.
     """
 
     shape: tuple[Size, ...]
@@ -73,6 +80,8 @@ class Array(Kind):
     is_known: bool = True
     is_sorted: bool = False
     total: str | None = None
+    dtype: str = ""
+    is_plain: bool = False
 
     def check(self, value: Any, where: str, sizes: Sizes) -> None:
         """Check kind, shape and values."""
@@ -80,6 +89,10 @@ class Array(Kind):
             raise UnfitError(f"{where} is no array of the right kind")
         if value.dtype.kind == "f" and value.dtype.itemsize not in (4, 8):
             raise UnfitError(f"{where} has the unknown type {value.dtype}")
+        if self.dtype and value.dtype != np.dtype(self.dtype):
+            raise UnfitError(f"{where} has the type {value.dtype}, not {self.dtype}")
+        if self.is_plain and not (value.flags.c_contiguous and value.dtype.isnative):
+            raise UnfitError(f"{where} is in another order than C's")
         if value.ndim != len(self.shape):
             raise UnfitError(f"{where} has {value.ndim} dimensions")
         for name, size in zip(self.shape, value.shape, strict=True):
@@ -126,20 +139,22 @@ class Rows(Kind):
     n_rows: str
     n_columns: Size
     letters: str = "f"
+    dtype: str = ""
 
     def check(self, value: Any, where: str, sizes: Sizes) -> None:
         """Check the shape, and that no index of sparse rows leads out of it."""
         if type(value) is not sparse.csr_array:
-            Array((self.n_rows, self.n_columns), self.letters).check(
-                value, where, sizes
-            )
+            shape = (self.n_rows, self.n_columns)
+            Array(shape, self.letters, dtype=self.dtype).check(value, where, sizes)
             return
         for name, size in zip((self.n_rows, self.n_columns), value.shape, strict=True):
             sizes.meet(name, size, where)
-        Array(("stored",), self.letters).check(value.data, where, Sizes())
+        kept = Array(("stored",), self.letters, dtype=self.dtype, is_plain=True)
+        kept.check(value.data, where, Sizes())
         # SciPy does not look at the others where the last one says that all are empty.
         ends = value.indptr
         is_one_type = ends.dtype == value.indices.dtype and ends.dtype.kind == "i"
+        is_one_type &= ends.dtype.isnative
         if not is_one_type or (ends[1:] < ends[:-1]).any():
             raise UnfitError(f"{where} has rows that end before they begin")
         value.check_format(full_check=True)
@@ -158,10 +173,33 @@ class Number(Kind):
         """Check the kind and the range."""
         if type(value) not in ((int,) if self.is_whole else (int, float)):
             raise UnfitError(f"{where} is a {type(value).__name__} and no number")
+        _check_size(value, where)
         if value != value or (self.is_finite and not math.isfinite(value)):
             raise UnfitError(f"{where}={value} is not finite")
         if not self.low <= value <= self.high:
             raise UnfitError(f"{where}={value} is out of range")
+
+
+# Whole numbers of Python have no end, but no float is beyond this.
+_LARGEST_WHOLE = 2**1000
+
+
+def _check_size(value: int | float, where: str) -> None:
+    if isinstance(value, int) and abs(value) > _LARGEST_WHOLE:
+        raise UnfitError(f"{where} is a number of {value.bit_length()} bits")
+
+
+@dataclass(frozen=True)
+class Threads(Kind):
+    """How many threads, or None; -1 is all cores."""
+
+    def check(self, value: Any, where: str, sizes: Sizes) -> None:
+        """Check the number: more than any machine has are a way to stop it."""
+        if value is None:
+            return
+        Number(-1024, 1024, is_whole=True).check(value, where, sizes)
+        if value == 0:
+            raise UnfitError(f"{where}=0 is no number of threads")
 
 
 @dataclass(frozen=True)
@@ -235,7 +273,7 @@ class Series(Kind):
     """A list or a tuple of values of one kind."""
 
     kind: Kind
-    size: str | None = None
+    size: Size | None = None
     form: type = list
     has_own_sizes: bool = False
 
@@ -290,7 +328,10 @@ class Plain(Kind):
 
     def check(self, value: Any, where: str, sizes: Sizes) -> None:
         """Check the kind only; what a parameter means is checked by its estimator."""
-        if value is None or type(value) in (bool, int, float, str):
+        if value is None or type(value) in (bool, float, str):
+            return
+        if type(value) is int:
+            _check_size(value, where)
             return
         if type(value) is np.ndarray and value.dtype.kind in "biufU":
             return
@@ -427,8 +468,22 @@ def _is_bare(value: Any, form: Form) -> bool:
     return vars(value).keys().isdisjoint(form.fields)
 
 
-# More threads than any machine has are a way to stop it.
-_N_JOBS = OrNone(Number(-1024, 1024, is_whole=True))
+class _MemoryLimit(Kind):
+    """Bytes, a text such as "2GB", or None."""
+
+    def check(self, value: Any, where: str, sizes: Sizes) -> None:
+        if type(value) is bool:
+            raise UnfitError(f"{where} is neither a number nor a text")
+        Plain().check(value, where, sizes)
+        read_limit(value)
+
+
+# Parameters whose value is looked at when a model is asked, not only in a fit.
+_PARAMETERS: dict[str, Kind] = {"n_jobs": Threads(), "memory_limit": _MemoryLimit()}
+
+# What scikit-learn writes into any transformer: the kind of frame that it gives.
+_OUTPUT = "_sklearn_output_config"
+_FRAMES = Record({"transform": text("default", "pandas", "polars")})
 
 
 def _check_parameters(value: Any, found: dict[str, Any], where: str) -> None:
@@ -436,10 +491,10 @@ def _check_parameters(value: Any, found: dict[str, Any], where: str) -> None:
     for name in type(value)._get_param_names():
         if name not in found:
             raise UnfitError(f"{where} has no {name}")
-        inner = f"{where}.{name}"
-        (_N_JOBS if name == "n_jobs" else Plain()).check(
-            found.pop(name), inner, Sizes()
-        )
+        kind = _PARAMETERS.get(name, Plain())
+        kind.check(found.pop(name), f"{where}.{name}", Sizes())
+    if _OUTPUT in found and hasattr(value, "set_output"):
+        _FRAMES.check(found.pop(_OUTPUT), f"{where}.{_OUTPUT}", Sizes())
     if getattr(value, "_parameter_constraints", None):
         value._validate_params()
 

@@ -20,9 +20,11 @@ from corral.persist._archive import (
     PAGE,
     SCHEMA,
     ArchiveError,
+    measure_arrays,
     pack,
     read_file,
     read_json,
+    read_page,
     store,
     unpack,
 )
@@ -82,8 +84,13 @@ def save(model: BaseEstimator, path: str | Path, *, replace: bool = True) -> Non
             "read again. Use parts that are on the list in docs/howto/models.md, and "
             "whole numbers for random_state."
         ) from error
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"{name} cannot be saved: {first_line(error)}.") from error
+    except RecursionError as error:
+        raise ValueError(
+            f"{name} cannot be saved, because it holds itself, or what is nested too "
+            "deeply. Use plain numbers, texts and lists of them as parameters."
+        ) from error
     with write_atomically(path, replace=replace) as part:
         part.write_bytes(content)
 
@@ -107,14 +114,16 @@ def load(path: str | Path) -> Any:
     """
     sio = _need_skops()
     try:
-        members = _unpack(read_file(Path(path)))
-        page = _read_page(members)
+        content = read_file(Path(path))
+        # First, as other formats may have other members, and be no archive of ours.
+        page = _read_page(content)
+        _check_format(path, page)
+        members = unpack(content)
     except ArchiveError as error:
         raise ValueError(
             f"'{path}' is not a model that corral wrote, or it is damaged: "
             f"{first_line(error)}."
         ) from error
-    _check_format(path, page)
     try:
         model = _make(sio, members)
     except StrangerError as error:
@@ -159,7 +168,8 @@ def _describe() -> dict[str, Any]:
     }
 
 
-def _unpack(content: bytes) -> dict[str, bytes]:
+def _read_page(content: bytes) -> dict[str, Any]:
+    """Return what a file says about itself: its format, and the versions it is of."""
     if not content:
         raise ArchiveError("it is empty")
     if content[:1] == b"\x80":
@@ -167,36 +177,36 @@ def _unpack(content: bytes) -> dict[str, bytes]:
             "it looks like a pickle. Pickles are not read, because they can run any "
             "code. Save the model with its method save"
         )
-    return unpack(content)
-
-
-def _read_page(members: dict[str, bytes]) -> dict[str, Any]:
-    """Return what the file says about itself."""
-    page = read_json(PAGE, members[PAGE])
+    page = read_page(content)
     if not isinstance(page, dict) or not isinstance(page.get("corral"), str):
         raise ArchiveError("it does not say which version wrote it")
-    for name, version in page.items():
+    if type(page.get("format")) is not int or not 0 <= page["format"] < 2**31:
+        raise ArchiveError("it does not say which format it has")
+    # Of another format, only the version that wrote it is known to be there.
+    names = page if page["format"] == _FORMAT else ["corral"]
+    for name in names:
+        version = page[name]
         is_version = isinstance(version, str) and _VERSION.fullmatch(version)
         if name != "format" and not is_version:
             raise ArchiveError(f"{PAGE} has a version that is none")
-    if type(page.get("format")) is not int:
-        raise ArchiveError("it does not say which format it has")
     return page
 
 
 def _check_format(path: str | Path, page: dict[str, Any]) -> None:
-    if page["format"] != _FORMAT:
-        raise ValueError(
-            f"'{path}' was written by corral {page['corral']} in the format "
-            f"{page['format']}, and corral {corral.__version__} reads the format "
-            f"{_FORMAT}. Use that version, or fit the model again."
-        )
+    if page["format"] == _FORMAT:
+        return
+    need = "It needs a newer corral: use" if page["format"] > _FORMAT else "Use"
+    raise ValueError(
+        f"'{path}' was written by corral {page['corral']} in the format "
+        f"{page['format']}, and corral {corral.__version__} reads the format "
+        f"{_FORMAT}. {need} that version, or fit the model again."
+    )
 
 
 def _make(sio: Any, members: dict[str, bytes]) -> Any:
     """Make a model from the members of an archive, and check it."""
     arrays = {name: members[name] for name in members.keys() - {SCHEMA, PAGE}}
-    schema = clean_schema(read_json(SCHEMA, members[SCHEMA]), set(arrays))
+    schema = clean_schema(read_json(SCHEMA, members[SCHEMA]), measure_arrays(arrays))
     known = {**arrays, SCHEMA: json.dumps(schema).encode()}
     model = sio.loads(store(known), trusted=trusted_types())
     if name_class(type(model)) not in MODELS:

@@ -9,6 +9,10 @@ from sklearn.base import BaseEstimator
 
 from corral.persist._kinds import FORMS, Form, name_class
 
+# What scikit-learn notes in estimators for pipelines and whoever watches a fit. It
+# changes no answer, and holds functions.
+_LEFT_OUT = ("_metadata_request", "_skl_callbacks")
+
 
 def pack_model(model: BaseEstimator) -> Any:
     """Return a model whose parts hold only what is written to a file.
@@ -30,7 +34,7 @@ def pack_model(model: BaseEstimator) -> Any:
     return _pack(model, {})
 
 
-def _pack(value: Any, seen: dict[int, Any]) -> Any:
+def _pack(value: Any, seen: dict[Any, Any]) -> Any:
     # The same array stays the same, which is then written once.
     if id(value) not in seen:
         # Kept with the value: numbers of objects that are gone are used again.
@@ -38,7 +42,7 @@ def _pack(value: Any, seen: dict[int, Any]) -> Any:
     return seen[id(value)][1]
 
 
-def _pack_new(value: Any, seen: dict[int, Any]) -> Any:
+def _pack_new(value: Any, seen: dict[Any, Any]) -> Any:
     if isinstance(value, np.generic):
         return _to_known(np.asarray(value)).item()
     if hasattr(type(value), "__array__"):
@@ -80,16 +84,21 @@ def _to_known(array: np.ndarray) -> np.ndarray:
     return fitting
 
 
-def _pack_object(value: Any, form: Form, seen: dict[int, Any]) -> Any:
+def _pack_object(value: Any, form: Form, seen: dict[Any, Any]) -> Any:
     found = {
         name: each
         for name, each in vars(value).items()
         if not isinstance(getattr(type(value), name, None), cached_property)
+        and name not in _LEFT_OUT
     }
     names = found.get("feature_names_in_")
     if names is not None:
-        # An array of objects may hold anything, an array of texts may not.
-        found["feature_names_in_"] = np.asarray(names, dtype=str)
+        # An array of objects may hold anything, an array of texts may not. Parts with
+        # the same names have the same array, also when they were loaded.
+        key = tuple(names)
+        if key not in seen:
+            seen[key] = np.asarray(names, dtype=str)
+        found["feature_names_in_"] = seen[key]
     if form.pack is not None:
         found = form.pack(found)
     packed = copy(value)

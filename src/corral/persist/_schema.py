@@ -8,6 +8,7 @@ skops never sees the rest.
 import json
 from typing import Any
 
+from corral.persist._archive import measure_arrays
 from corral.persist._kinds import FORMS
 
 # What skops has of containers and values: loader -> class.
@@ -27,6 +28,13 @@ _ARRAYS = ("NdArrayNode", "SparseMatrixNode")
 _DEEPEST = 100
 
 
+# An array may be named more than once, and is looked at in full each time. A detector
+# around a frozen model has all of its arrays twice, in its parameter and in what it
+# fitted; nothing that is fitted has more. Many times are a way to take hours.
+_MOST_LOOKS = 4
+_FREE_LOOKS = 16 * 2**20
+
+
 class SchemaError(ValueError):
     """A description does not describe a model."""
 
@@ -35,15 +43,44 @@ class StrangerError(SchemaError):
     """A description names a class that is not on the list."""
 
 
-def clean_schema(schema: Any, names: set[str]) -> dict[str, Any]:
+class _Arrays:
+    """The arrays of an archive: which are used, and how much is left to look at.
+
+    Parameters
+    ----------
+    sizes : dict of str to int
+        How many bytes each has.
+    """
+
+    def __init__(self, sizes: dict[str, int]) -> None:
+        self._sizes = sizes
+        self._left = _MOST_LOOKS * sum(sizes.values()) + _FREE_LOOKS
+        self._used: set[str] = set()
+
+    def take(self, file: str) -> None:
+        """Note that an array is used once more."""
+        self._used.add(file)
+        self._left -= self._sizes.get(file, 0)
+        if self._left < 0:
+            raise SchemaError(f"it uses {file[:40]!r} and others too many times")
+
+    def check(self) -> None:
+        """Refuse arrays that are not used, and uses of those that are not there."""
+        wrong = sorted(self._used ^ self._sizes.keys())
+        if wrong:
+            raise SchemaError(f"{wrong[0][:40]!r} is not both described and there")
+
+
+def clean_schema(schema: Any, sizes: dict[str, int]) -> dict[str, Any]:
     """Return a description that has nothing in it but what is known.
 
     Parameters
     ----------
     schema : Any
         As it is in the file.
-    names : set of str
-        The arrays of the archive, all of which the description has to use.
+    sizes : dict of str to int
+        The arrays of the archive, all of which the description has to use, and how
+        many bytes each has.
 
     Returns
     -------
@@ -55,11 +92,9 @@ def clean_schema(schema: Any, names: set[str]) -> dict[str, Any]:
     protocol = schema.get("protocol")
     if type(protocol) is not int:
         raise SchemaError("schema.json does not say which protocol of skops it is of")
-    used: set[str] = set()
-    cleaned = _clean(schema, used, 0)
-    if used != names:
-        wrong = sorted(used ^ names)[0]
-        raise SchemaError(f"{wrong[:40]!r} is not both described and there")
+    arrays = _Arrays(sizes)
+    cleaned = _clean(schema, arrays, 0)
+    arrays.check()
     # The nodes on the list are the same in all protocols; skops refuses newer ones.
     return {**cleaned, "protocol": protocol}
 
@@ -83,7 +118,7 @@ def number_arrays(
     schema : dict
     arrays : dict of str to bytes
     """
-    schema = clean_schema(schema, set(arrays))
+    schema = clean_schema(schema, measure_arrays(arrays))
     numbered: dict[str, bytes] = {}
     numbers: dict[str, int] = {}
     rest: list[Any] = [schema]
@@ -106,7 +141,7 @@ def trusted_types() -> list[str]:
     return sorted({*_PLAIN.values(), *FORMS})
 
 
-def _clean(node: Any, used: set[str], depth: int) -> dict[str, Any]:
+def _clean(node: Any, arrays: _Arrays, depth: int) -> dict[str, Any]:
     if depth > _DEEPEST:
         raise SchemaError("schema.json is nested too deeply")
     loader, name = _read_kind(node)
@@ -115,16 +150,16 @@ def _clean(node: Any, used: set[str], depth: int) -> dict[str, Any]:
     content = node.get("content")
     if loader in ("ListNode", "TupleNode"):
         items = _expect(content, list)
-        return {**kept, "content": [_clean(each, used, depth + 1) for each in items]}
+        return {**kept, "content": [_clean(each, arrays, depth + 1) for each in items]}
     if loader == "ObjectNode":
         # Without a form for its state an object has none.
-        return {**kept, "content": _clean_dict(content, used, depth + 1)}
+        return {**kept, "content": _clean_dict(content, arrays, depth + 1)}
     if loader == "DictNode":
-        return _clean_dict(node, used, depth)
+        return _clean_dict(node, arrays, depth)
     if loader == "JsonNode":
         return {**kept, "content": _check_scalar(content), "is_json": True}
     if loader in _ARRAYS:
-        return {**kept, **_clean_array(node, loader, used)}
+        return {**kept, **_clean_array(node, loader, arrays)}
     raise SchemaError(f"{name} stands where it cannot")
 
 
@@ -144,7 +179,7 @@ def _read_kind(node: Any) -> tuple[str, str]:
     return loader, name
 
 
-def _clean_dict(node: Any, used: set[str], depth: int) -> dict[str, Any]:
+def _clean_dict(node: Any, arrays: _Arrays, depth: int) -> dict[str, Any]:
     loader, _ = _read_kind(node)
     if loader != "DictNode":
         raise SchemaError("an object has no attributes")
@@ -161,19 +196,19 @@ def _clean_dict(node: Any, used: set[str], depth: int) -> dict[str, Any]:
         "__class__": "dict",
         "key_types": {**keys, "content": [text] * len(content)},
         "content": {
-            key: _clean(each, used, depth + 1) for key, each in content.items()
+            key: _clean(each, arrays, depth + 1) for key, each in content.items()
         },
     }
 
 
-def _clean_array(node: dict[str, Any], loader: str, used: set[str]) -> dict[str, Any]:
+def _clean_array(node: dict[str, Any], loader: str, arrays: _Arrays) -> dict[str, Any]:
     number = node.get("__id__")
     kind, ending = ("numpy", "npy") if loader == "NdArrayNode" else ("scipy", "npz")
     file = f"{number}.{ending}"
     # The same number is the same array, which skops then reads once.
     if type(number) is not int or node.get("file") != file or node.get("type") != kind:
         raise SchemaError("an array is described in an unknown way")
-    used.add(file)
+    arrays.take(file)
     return {"__id__": number, "type": kind, "file": file}
 
 
