@@ -13,7 +13,7 @@ from sklearn.cluster import KMeans
 
 from corral import COR, _census, _choice, _cor, _memory, _random, persist
 from corral._encoded import EncodedRows
-from corral.sources import ArraySource, open_source
+from corral.sources import ArraySource
 
 pa = pytest.importorskip("pyarrow", reason='pip install "corral[files]"')
 import pyarrow.parquet as pq  # noqa: E402
@@ -219,7 +219,6 @@ def test_any_cut_gives_the_fit_of_all_rows_at_once(name, monkeypatch, tmp_path):
         "as it is": (X, 333, False, 3),
         "file": (save(X, tmp_path), 64, False, 1),
         "function": (blocks_of(X, [1, 50, 7, 203]), 97, True, 3),
-        "one block": (open_source(save(X, tmp_path)), 1000, False, 1),
     }
     if "n_clusters" not in params:
         # Choosing takes long.

@@ -122,8 +122,9 @@ def test_wide_indices_of_sparse_rows_are_taken(name):
     X = sparse.csr_array(np.where(plant(0).X > 3, plant(0).X, 0))
     wide = X.copy()
     wide.indices, wide.indptr = X.indices.astype("i8"), X.indptr.astype("i8")
-    parameters = all_methods()[name].parameters
-    seed = {"random_state": 0} if "random_state" in parameters else {}
-    model = all_methods()[name].make(**seed).fit(wide)
+    method = all_methods()[name]
+    given = {"n_clusters": 3, "n_partitions": 10, "random_state": 0}
+    wanted = {key: value for key, value in given.items() if key in method.parameters}
+    model = method.make(**wanted).fit(wide)
     assert wide.indices.dtype == np.int64
     np.testing.assert_array_equal(model.predict(wide), model.predict(X))

@@ -441,10 +441,10 @@ def measure_separation(sizes: np.ndarray, joint: Iterable[np.ndarray]) -> float:
     joint : iterable of ndarray of shape (n_clusters, n_labels)
         How many samples of each cluster have each label, partition by partition.
     """
-    entropy = _entropy(sizes)
+    (entropy,) = _entropies(sizes[:, None], np.zeros(1, dtype=np.intp))
     if entropy <= 0:
         return 0.0
-    information = [_scale_information(each, entropy) for each in joint]
+    information = _scale_information(list(joint), entropy)
     most = np.log(len(sizes))
     return float(np.mean(information) / entropy ** (1 - _BALANCE) / most**_BALANCE)
 
@@ -468,22 +468,32 @@ def take_means(sums: np.ndarray, book: CodeBook) -> np.ndarray:
     return np.divide(sums, known, out=np.zeros_like(sums), where=known > 0)
 
 
-def _entropy(counts: np.ndarray) -> float:
-    shares = counts[counts > 0] / max(counts.sum(), 1e-300)
-    terms = np.rint(shares * np.log(shares) / _ENTROPY_STEP) * _ENTROPY_STEP
-    return float(-terms.sum())
+def _entropies(counts: np.ndarray, starts: np.ndarray) -> np.ndarray:
+    """Return the entropy of each group of columns, which begin there."""
+    widths = np.diff(starts, append=counts.shape[1])
+    totals = np.add.reduceat(counts.sum(axis=0), starts)
+    shares = counts / np.repeat(np.maximum(totals, 1e-300), widths)
+    logarithms = np.log(shares, out=np.zeros_like(shares), where=shares > 0)
+    terms = np.rint(shares * logarithms / _ENTROPY_STEP) * _ENTROPY_STEP
+    return -np.add.reduceat(terms.sum(axis=0), starts)
 
 
-def _scale_information(joint: np.ndarray, entropy: float) -> float:
+def _scale_information(joint: list[np.ndarray], entropy: float) -> np.ndarray:
     """Return the mutual information as if the clusters of known labels had an entropy.
 
-    Where all labels are known, they have it, and the scale is exactly 1.
+    Of each partition, all of them at once. Where all labels are known, the clusters
+    have that entropy, and the scale is exactly 1.
     """
-    of_clusters = _entropy(joint.sum(axis=1))
-    if of_clusters <= 0:
-        return 0.0
-    sides = _entropy(joint.sum(axis=0)) + of_clusters
-    return entropy / of_clusters * (sides - _entropy(joint.ravel()))
+    widths = [each.shape[1] for each in joint]
+    starts = np.cumsum([0, *widths[:-1]])
+    counts = np.concatenate(joint, axis=1)
+    clusters = np.add.reduceat(counts, starts, axis=1)
+    of_clusters = _entropies(clusters, np.arange(len(joint)))
+    sides = of_clusters + _entropies(counts.sum(axis=0)[None], starts)
+    information = sides - _entropies(counts, starts)
+    scales = np.zeros(len(joint))
+    np.divide(entropy, of_clusters, out=scales, where=of_clusters > 0)
+    return scales * information
 
 
 def _start_random_partition(problem: Problem, rng: np.random.Generator) -> np.ndarray:

@@ -171,16 +171,15 @@ def test_what_is_quick_shows_no_bar():
         assert not bar._progress.live.is_started
 
 
-@pytest.mark.parametrize("place", ["/dev/stdout", "/dev/fd/{}"])
-def test_an_output_may_be_a_pipe_that_has_no_name(data, tmp_path, place):
+def test_an_output_may_be_a_pipe_that_has_no_name(data, tmp_path):
     # As shells give it for >(gzip > page.gz).
     if not os.path.exists("/dev/fd"):
         pytest.skip("pipes have no places here")
     end, other = os.pipe()
-    words = ["fit", data, *FIT, "--report", place.format(other)]
+    words = ["fit", data, *FIT, "--report", f"/dev/fd/{other}"]
     process = subprocess.Popen(
         [*CORRAL, *map(str, words), "--labels", tmp_path / "labels.csv"],
-        stdout=other,
+        stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         pass_fds=[other],
     )

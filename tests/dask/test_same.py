@@ -94,13 +94,12 @@ def test_the_same_blocks_have_the_same_means_to_the_last_bit(client, X, monkeypa
     ("make", "params"),
     [
         (COR, {"n_clusters": "auto"}),
-        (COR, {"n_clusters": 3, "n_outliers": 0}),
         (COR, {"n_clusters": 3, "n_outliers": 12, "n_resamples": 5, "k_range": "auto"}),
         (COR.paper, {"n_clusters": 3, "n_outliers": 12, "n_init": 2}),
         (COR, {"n_clusters": 3, "contamination": 0.03, "init": "k-means++"}),
         (COR, {"n_clusters": 3, "n_outliers": 12, "strategy": "rfs"}),
     ],
-    ids=["auto", "no outliers", "auto range", "paper", "k-means++", "rfs"],
+    ids=["auto", "auto range", "paper", "k-means++", "rfs"],
 )
 def test_settings(client, X, make, params, monkeypatch):
     # In the same blocks: random starts are drawn from the codes of all of them.

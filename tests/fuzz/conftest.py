@@ -7,8 +7,8 @@ import pytest
 
 @pytest.fixture
 def n_cases():
-    """Return 100, or what CORRAL_FUZZ_CASES says."""
-    return int(os.environ.get("CORRAL_FUZZ_CASES", "100"))
+    """Return 40, or what CORRAL_FUZZ_CASES says."""
+    return int(os.environ.get("CORRAL_FUZZ_CASES", "40"))
 
 
 @pytest.fixture

@@ -111,11 +111,11 @@ def check_growth(fit, n_fits, most_per_fit, figures, name):
     assert of_process < MOST_OF_PROCESS, "the process grows"
 
 
-def test_thirty_fits_leave_nothing(figures):
+def test_twenty_fits_leave_nothing(figures):
     def fit(seed):
         make_cor(seed).fit(MANY_ROWS)
 
-    check_growth(fit, 30, MOST_PER_FIT, figures, "cor")
+    check_growth(fit, 20, MOST_PER_FIT, figures, "cor")
 
 
 @pytest.mark.parametrize("name", VARIANTS)
