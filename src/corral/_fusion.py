@@ -473,7 +473,7 @@ def _entropies(counts: np.ndarray, starts: np.ndarray) -> np.ndarray:
     widths = np.diff(starts, append=counts.shape[1])
     totals = np.add.reduceat(counts.sum(axis=0), starts)
     shares = counts / np.repeat(np.maximum(totals, 1e-300), widths)
-    logarithms = np.log(shares, out=np.zeros_like(shares), where=shares > 0)
+    logarithms = np.log(np.where(shares > 0, shares, 1))
     terms = np.rint(shares * logarithms / _ENTROPY_STEP) * _ENTROPY_STEP
     return -np.add.reduceat(terms.sum(axis=0), starts)
 

@@ -92,7 +92,7 @@ def test_a_table_in_memory_has_columns_of_all_kinds():
 @pytest.mark.parametrize("scale", ["standard", "robust"])
 def test_blocks_of_any_size_are_learnt_as_the_whole(scale):
     on_table = TableEncoder(scale=scale).fit(TABLE)
-    for n_rows in (997, PIECE_ROWS + 1, N):
+    for n_rows in (997, PIECE_ROWS + 1):
         source = Blocks(TABLE, n_rows)
         assert_same(TableEncoder(scale=scale).fit(source), on_table)
         assert source.most_read <= PIECE_ROWS
