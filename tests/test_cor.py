@@ -240,8 +240,9 @@ def test_sparse_is_dense_by_cosine_in_float32(seed):
 
 def test_few_sparse_columns_are_shifted():
     # The others keep their zeros.
-    X = sparse.random_array((400, 500), density=0.01, rng=0, format="csr")
-    rows = sparse.csr_array(sparse.hstack([X, np.full((400, 1), 1e6)]))
+    rng = np.random.default_rng(0)
+    X = rng.random((400, 500)) * (rng.random((400, 500)) < 0.01)
+    rows = sparse.csr_array(np.column_stack([X, np.full(400, 1e6)]))
     model = make(n_clusters=2, n_outliers=5).fit(rows)
     assert model._partitioner.runs.space.n_shifted == 1
     dense = make(n_clusters=2, n_outliers=5).fit(rows.toarray())

@@ -272,8 +272,9 @@ def test_batches_have_what_they_use_of_a_dictionary(put, monkeypatch):
     places = pa.array([None if i % 7 == 3 else i % 50 for i in range(100)], pa.int8())
     texts = pa.array([f"{i:04}" * 250 for i in range(50)])
     table = pa.table({"a": pa.DictionaryArray.from_arrays(places, texts)})
-    found = open_source(put(to_parquet(table))).read(0, 100)
-    assert found.schema == table.schema
+    path = put(to_parquet(table))
+    found = open_source(path).read(0, 100)
+    assert found.schema == read_table(path).schema
     assert found["a"].to_pylist() == table["a"].to_pylist()
     used = [len(chunk.dictionary) for chunk in found["a"].chunks]
     assert len(used) == 10
@@ -315,6 +316,10 @@ def test_rows_that_do_not_fit_are_refused_before_they_are_all_there(put, monkeyp
 @pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.string_view()])
 def test_texts_that_stand_in_too_many_rows_are_refused(little_memory, kind):
     texts = pa.array(["x" * 2**17, "y"], kind)
+    try:
+        texts.cast(pa.large_binary())
+    except pa.ArrowNotImplementedError:
+        pytest.skip("this release of pyarrow turns views into nothing else")
     places = pa.array([0, 0, 1, None] * 200, pa.int8())
     table = pa.table({"a": pa.DictionaryArray.from_arrays(places, texts), "b": places})
     with pytest.raises(MemoryError, match="Column 'a' would take about 52.* Shorten"):

@@ -254,7 +254,7 @@ def _number_flights(table: "pa.Table", name: str) -> tuple[list[str], np.ndarray
         encoded = column.combine_chunks().dictionary_encode()
         # Names that differ in the spaces around them are one.
         names = [_as_name(each) for each in encoded.dictionary.to_pylist()]
-    except pa.ArrowException as error:
+    except (pa.ArrowException, LookupError) as error:
         # Lists and structs, and moments in a time zone that is not known here.
         raise ValueError(
             f"Column '{name}' is of the type {str(column.type)[:60]}, which cannot "
