@@ -176,13 +176,7 @@ def row_norms(points) -> np.ndarray:
         row_of_value = np.repeat(np.arange(points.shape[0]), np.diff(points.indptr))
         return np.sqrt(np.bincount(row_of_value, squares, minlength=points.shape[0]))
     with np.errstate(over="ignore"):
-        squares = multiply_rows(points, points)
-    too_large = np.flatnonzero(np.isinf(squares))
-    if len(too_large):
-        far = points[too_large].astype(np.float64)
-        with np.errstate(over="ignore"):
-            squares[too_large] = multiply_rows(far, far)
-    return np.sqrt(squares)
+        return np.sqrt(multiply_rows(points, points))
 
 
 def multiply_rows(left: np.ndarray, right: np.ndarray) -> np.ndarray:
