@@ -5,6 +5,9 @@ import json
 import multiprocessing
 import os
 import pickle
+import select
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pyarrow as pa
@@ -266,6 +269,29 @@ def test_a_file_that_changes_is_noticed(put):
         source.read(0, 1)
     assert open_source(path).fingerprint() != first
     assert "t.csv', shape=(2, 2))" in repr(open_source(path))
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_a_file_is_not_closed_while_pyarrow_reads_ahead(put, tmp_path, monkeypatch):
+    # The bytes of what is opened next would go to the thread that still reads.
+    source = open_source(put("a\n1\n"))
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = os.open(pipe, os.O_RDWR)
+    os.write(writer, b"1\n")
+    monkeypatch.setattr(source, "_mark", source._mark._replace(path=str(pipe)))
+    with ThreadPoolExecutor(2) as pool:
+        file = source._open()
+        read = pool.submit(file.read, 4)
+        while select.select([writer], [], [], 0)[0]:
+            time.sleep(0.01)
+        closed = pool.submit(file.close)
+        with pytest.raises(TimeoutError):
+            closed.result(0.2)
+        os.write(writer, b"2\n")
+        assert read.result(30) == b"1\n2\n"
+        closed.result(30)
+    os.close(writer)
 
 
 # Forking with threads is what is tested; Python 3.12 and later warn of it.

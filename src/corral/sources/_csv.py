@@ -182,7 +182,10 @@ class CsvSource(StreamedSource):
         """Return the open file, unpacked while it is read."""
         path = self._mark.path
         if self._packing is None:
-            return need_arrow().input_stream(path, compression=None)
+            # Not pyarrow's own: its reader reads ahead in a thread, below which such a
+            # file can be closed. The next file that is opened then gets its number, and
+            # the thread takes bytes from that.
+            return open(path, "rb")
         return open_unpacked(path, self._packing, self._mark.size)
 
     @contextmanager
