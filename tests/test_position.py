@@ -106,6 +106,26 @@ def test_one_far_row_does_not_hide_the_others(size, seed):
     np.testing.assert_array_equal(model.predict(X), model.labels_)
 
 
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array], ids=["dense", "csr"])
+@pytest.mark.parametrize("apart", [1e5, 1e7, 1e9])
+def test_distances_keep_their_digits_in_groups_that_are_far_apart(kind, apart, seed):
+    # Products of rows so far from the origin have no digit left for them.
+    rng = np.random.default_rng(seed)
+    group = np.repeat([0, 1], 60)
+    X = rng.normal(size=(120, 3)) + apart * group[:, None]
+    runs = make_runs(kind(X))
+    ruler = fit_ruler(runs, 6, ArrayRows(kind(X)), None, 1.0, rng)
+    found, labels = measure(ruler, runs, kind(X))
+    points = X - runs.space.shift
+    expected = np.zeros(120)
+    for place, run in enumerate(ruler.runs):
+        centers = ruler.centers[ruler.layout.cell(place, labels[run].astype(int))]
+        squares = ((points - centers) ** 2).sum(axis=1)
+        times = np.count_nonzero(runs.distinct.which == runs.distinct.which[run])
+        expected += times * _DISTANCE_WEIGHT * squares / (2 * squares.mean())
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
+
+
 def test_labels_count_however_far_a_row_is(seed):
     # Farther out in the same direction is the same cluster.
     rng = np.random.default_rng(seed)

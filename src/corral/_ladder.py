@@ -276,9 +276,5 @@ def _split_rows(source: RowSource) -> list[slice]:
 
 
 def _to_float64(block, space: RowSpace):
-    """Return rows in float64: unit ones for cosine, and else as they are but scaled.
-
-    Not shifted, so that dense and sparse rows are the same up to rounding.
-    """
-    block = space.place(block) if space.metric == "cosine" else block
-    return block.astype(np.float64) * space.scale
+    """Return the points of rows in float64."""
+    return space.place(block).astype(np.float64)

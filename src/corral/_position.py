@@ -32,7 +32,7 @@ from corral._assign import Layout
 from corral._blocks import ArrayRows, RowSource
 from corral._codes import CodeBook
 from corral._threads import Threads
-from corral._tiles import Tile
+from corral._tiles import Tile, measure_apart, row_squares
 
 # Chosen on two suites of data sets, see docs/dev/decisions/0007. A smaller weight of
 # coarse cells finds fewer groups of outliers, a larger one makes rows of small clusters
@@ -49,9 +49,20 @@ _UNIT_ROWS = 4096
 _MEASURED_PAIRS = 2**19
 _MIN_MEASURED = 12
 
-# A squared distance that is so small a part of the row's squared norm is the rounding
-# of products: cells of equal rows have no spread.
+# A variance that is so small a part of the squared mean is the rounding of sums.
 _ROUNDING = 1e-14
+
+# A squared distance that is so small a part of the row's squared norm is the rounding
+# of a centre, which has the precision of the rows: cells of equal rows have no spread.
+_CENTER_ROUNDING = {"float32": 1e-14, "float64": 1e-28}
+
+# A squared distance that is so small a part of the row's squared norm has few digits if
+# it comes from products, and is taken from differences.
+_CANCELLED = 2.0**-20
+
+# Scaled squared norms above this round distances by more than a part of their step, and
+# of such rows, which are rare, all distances are taken from differences.
+_FAR_NORM = 2.0**26
 
 # Distances are whole multiples of this, because dense and sparse rows are added up in
 # different orders; what is left of the difference is lost.
@@ -115,8 +126,12 @@ class Ruler:
             else:
                 pulled = self._members(cells) @ self.centers
                 pulls = np.einsum("ij,ij->i", points, pulled)
-            sums = _squares(points) * self.scales.sum() - 2 * pulls
-            sums += self._biases[cells].sum(axis=0)
+            norms = row_squares(points) * self.scales.sum()
+            sums = norms - 2 * pulls + self._biases[cells].sum(axis=0)
+            far = np.flatnonzero(norms > _FAR_NORM)
+            sums[far] = 0
+            for scale, here in zip(self.scales, cells, strict=True):
+                sums[far] += scale * measure_apart(points, self.centers, far, here)
         sums = np.where(np.isfinite(sums), np.maximum(sums, 0), np.inf)
         sums = np.where(sums > _FAR, _FAR * (2 - _FAR / np.maximum(sums, _FAR)), sums)
         return np.rint(sums / DISTANCE_STEP) * DISTANCE_STEP
@@ -125,8 +140,12 @@ class Ruler:
         """Return the squared distances, of shape (n_measured, n_rows)."""
         cells = self._cells(labels)
         norms = np.einsum("ij,ij->i", self.centers, self.centers)
-        picked = _products(tile.points, self.centers, cells)
-        return np.maximum(_squares(tile.points) - 2 * picked + norms[cells], 0)
+        own = row_squares(tile.points)
+        found = own - 2 * _products(tile.points, self.centers, cells) + norms[cells]
+        for squares, here in zip(found, cells, strict=True):
+            lost = np.flatnonzero(squares <= _CANCELLED * own)
+            squares[lost] = measure_apart(tile.points, self.centers, lost, here)
+        return found
 
     def _members(self, cells: np.ndarray) -> sparse.csr_array:
         """Return the scales of the runs at the cells of each row."""
@@ -144,16 +163,6 @@ class Ruler:
         runs = np.arange(len(self.runs))[:, None]
         # Narrow, because sparse products are faster with narrow indices.
         return self.layout.cell(runs, labels[self.runs]).astype(np.int32)
-
-
-def _squares(points) -> np.ndarray:
-    """Return the squared norm of each row, in float64."""
-    if sparse.issparse(points):
-        squares = points.data.astype(np.float64) ** 2
-        rows = np.repeat(np.arange(points.shape[0]), np.diff(points.indptr))
-        return np.bincount(rows, squares, minlength=points.shape[0])
-    points = points.astype(np.float64, copy=False)
-    return np.einsum("ij,ij->i", points, points)
 
 
 def _products(points, centers: np.ndarray, cells: np.ndarray) -> np.ndarray:
@@ -246,11 +255,12 @@ def _measure_units(
     """Return mean and unit of squared distances in each run, 0 if but rounding."""
     labeller = runs.label_blocks(ArrayRows(rows))
     spherical = _is_spherical(runs)
+    rounding = _CENTER_ROUNDING[runs.space.dtype.name]
 
     def work(index: int) -> tuple[np.ndarray, np.ndarray | float]:
         tile, labels = labeller.label_tile(index, labeller.make_workspace())
         squares = ruler.squares(tile, labels)
-        squares[squares <= _ROUNDING * _squares(tile.points)] = 0
+        squares[squares <= rounding * row_squares(tile.points)] = 0
         here = shares[tile.start : tile.stop]
         return squares @ here, squares**2 @ here if spherical else 0.0
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from corral._blocks import RowSource
+from corral._blocks import RowSource, cut_rows
 
 # A tile should be large enough that the Python calls per tile do not count (two
 # threads that make short calls wait for each other), and small enough that the scores
@@ -106,16 +106,14 @@ class RowSpace:
         -------
         points : the same kind, always a new array
         """
+        if block.dtype != self.dtype:
+            block = _clip(block, self.dtype)
         if sparse.issparse(block):
             points = block if self.shift is None else _subtract(block, self.shift)
             points = points.astype(self.dtype, copy=self.shift is None)
         else:
             points = np.empty(block.shape, self.dtype) if out is None else out
             shift = 0 if self.shift is None else self.shift
-            if block.dtype != self.dtype:
-                # What float32 cannot hold is as far away as it can say and subtract.
-                limit = np.finfo(self.dtype).max / 2
-                block = np.clip(block, -limit, limit)
             with np.errstate(over="ignore"):
                 np.subtract(block, shift, out=points, casting="same_kind")
         if self.scale != 1:
@@ -123,6 +121,18 @@ class RowSpace:
         if self.metric == "cosine":
             _normalise_in_place(points)
         return points
+
+
+def _clip(rows, dtype: np.dtype):
+    """Return rows whose values a precision can hold, and their differences as well.
+
+    What float32 cannot hold is as far away as it can say.
+    """
+    limit = np.finfo(dtype).max / 2
+    if not sparse.issparse(rows):
+        return np.clip(rows, -limit, limit)
+    parts = np.clip(rows.data, -limit, limit), rows.indices, rows.indptr
+    return sparse.csr_array(parts, shape=rows.shape)
 
 
 def _find_sparse_medians(rows: sparse.csr_array) -> np.ndarray | None:
@@ -138,7 +148,8 @@ def _find_sparse_medians(rows: sparse.csr_array) -> np.ndarray | None:
 
 def _subtract(rows: sparse.csr_array, shift: np.ndarray) -> sparse.csr_array:
     """Return sparse rows less a shift of few columns that is not zero."""
-    n_rows, columns = rows.shape[0], np.flatnonzero(shift)
+    n_rows = rows.shape[0]
+    columns = np.flatnonzero(shift).astype(rows.indices.dtype)
     borders = np.arange(n_rows + 1, dtype=rows.indptr.dtype) * len(columns)
     parts = np.tile(shift[columns], n_rows), np.tile(columns, n_rows), borders
     return rows - sparse.csr_array(parts, shape=rows.shape)
@@ -171,12 +182,17 @@ def choose_scale(values: np.ndarray, largest: float = 0.0) -> float:
 
 def row_norms(points) -> np.ndarray:
     """Return the Euclidean norm of each row, in float64."""
-    if sparse.issparse(points):
+    return np.sqrt(row_squares(points))
+
+
+def row_squares(points) -> np.ndarray:
+    """Return the squared norm of each row, in float64."""
+    with np.errstate(over="ignore"):
+        if not sparse.issparse(points):
+            return multiply_rows(points, points)
         squares = points.data.astype(np.float64) ** 2
         row_of_value = np.repeat(np.arange(points.shape[0]), np.diff(points.indptr))
-        return np.sqrt(np.bincount(row_of_value, squares, minlength=points.shape[0]))
-    with np.errstate(over="ignore"):
-        return np.sqrt(multiply_rows(points, points))
+        return np.bincount(row_of_value, squares, minlength=points.shape[0])
 
 
 def multiply_rows(left: np.ndarray, right: np.ndarray) -> np.ndarray:
@@ -190,6 +206,33 @@ def multiply_rows(left: np.ndarray, right: np.ndarray) -> np.ndarray:
         strip = np.s_[:, start : start + _STRIP]
         products += np.einsum("ij,ij->i", left[strip], right[strip], dtype=np.float64)
     return products
+
+
+def measure_apart(
+    points, centers: np.ndarray, rows: np.ndarray, labels: np.ndarray
+) -> np.ndarray:
+    """Return squared distances by differences, which keep the digits of small ones.
+
+    Parameters
+    ----------
+    points : ndarray or csr_array of shape (n_rows, n_features)
+    centers : ndarray of shape (n_centers, n_features), float64
+    rows : ndarray of shape (n_chosen,)
+        Which rows are measured.
+    labels : ndarray of shape (n_rows,)
+        The center that each row is measured from.
+
+    Returns
+    -------
+    squares : ndarray of shape (n_chosen,)
+    """
+    squares = np.empty(len(rows))
+    for here in cut_rows(len(rows), _MAX_TILE_VALUES // centers.shape[1]):
+        some = points[rows[here]]
+        some = some.toarray() if sparse.issparse(some) else some
+        apart = some - centers[labels[rows[here]]]
+        squares[here] = multiply_rows(apart, apart)
+    return squares
 
 
 def _normalise_in_place(points) -> None:

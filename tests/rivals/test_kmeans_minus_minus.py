@@ -178,6 +178,19 @@ def test_large_offset_does_not_eat_the_digits(seed):
     )
 
 
+@pytest.mark.parametrize("apart", [1e5, 1e9])
+def test_costs_keep_their_digits_in_groups_that_are_far_apart(apart, seed):
+    # Products of sparse rows so far from the origin have no digit left for them.
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(90, 3)) + apart * np.repeat([0, 1, 2], 30)[:, None]
+    for rows in (X, sparse.csr_array(X)):
+        model = from_starts(rows, X[::30], n_outliers=5)
+        squares = costs_of(X, model.cluster_centers_, "euclidean").min(axis=1)
+        np.testing.assert_allclose(model.outlier_scores_, squares, rtol=1e-5)
+        aside = np.flatnonzero(model.labels_ == -1)
+        assert set(aside) == set(np.argsort(squares)[-5:])
+
+
 def test_one_far_row_does_not_wipe_out_the_others(seed):
     X, starts = noise_around_blobs(seed)
     far = np.concatenate([X, np.full((1, X.shape[1]), 1e12)]).astype(np.float32)

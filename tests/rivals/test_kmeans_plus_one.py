@@ -89,6 +89,22 @@ def test_of_equally_small_clusters_that_of_the_first_row_is_the_outliers(order):
     np.testing.assert_array_equal(model.labels_ == -1, np.abs(X - X[0])[:, 0] < 1)
 
 
+@pytest.mark.parametrize("as_stored", [np.asarray, sparse.csr_matrix])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_large_offset_does_not_eat_the_digits(seed, as_stored, dtype):
+    X = (unequal_blobs(seed) * 2**6).round() / 2**6
+    offset = np.array([0, 2.0**16, -(2.0**17)])
+    near, far = (as_stored(rows.astype(dtype)) for rows in (X, X + offset))
+    model = KMeansPlusOne(3, random_state=seed).fit(far)
+    plain = KMeansPlusOne(3, random_state=seed).fit(near)
+    np.testing.assert_array_equal(model.labels_, plain.labels_)
+    scores = [each.outlier_scores_ for each in (model, plain)]
+    np.testing.assert_allclose(*scores, rtol=1e-5, atol=1e-3)
+    # Float32 writes numbers of the size of the offset in steps of 1/128.
+    found = model.outlier_center_ - offset
+    np.testing.assert_allclose(found, plain.outlier_center_, atol=1 / 128)
+
+
 def test_weights_pull_at_the_centres(seed):
     X = unequal_blobs(seed)
     weights = np.random.default_rng(seed).uniform(0, 3, len(X))

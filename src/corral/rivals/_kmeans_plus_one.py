@@ -4,20 +4,19 @@ from numbers import Integral, Real
 from typing import ClassVar
 
 import numpy as np
-from scipy import sparse
 from sklearn.cluster import KMeans
 from sklearn.preprocessing import normalize
 from threadpoolctl import threadpool_limits
 
 from corral._sklearn_compat import Interval, StrOptions, _fit_context
 from corral._threads import contain_sklearn, use_threads
-from corral._tiles import RowSpace, choose_scale, level_rows
+from corral._tiles import RowSpace, level_rows
 from corral.rivals._base import JointClusterer
 from corral.rivals._sweeps import (
     Points,
     find_ends,
     fit_space,
-    place_centers,
+    recover_centers,
     recover_costs,
 )
 
@@ -189,16 +188,14 @@ class KMeansPlusOne(JointClusterer):
                 "outliers. Lower n_clusters."
             )
         self._space = fit_space("euclidean", rows, find_ends(rows))
-        # A power of two, so that squares of huge and tiny values are numbers.
-        unit = choose_scale(rows.data if sparse.issparse(rows) else rows)
-        kmeans = self._fit_kmeans(rows if unit == 1 else rows * unit, sample_weight)
+        kmeans = self._fit_kmeans(self._space.place(rows), sample_weight)
         smallest = _find_smallest(kmeans.labels_, self.n_clusters + 1)
-        found = kmeans.cluster_centers_ / unit
-        self.cluster_centers_ = np.delete(found, smallest, axis=0)
-        self.outlier_center_ = found[smallest]
-        centers = np.concatenate([self.cluster_centers_, [self.outlier_center_]])
-        self._centers = place_centers(self._space, centers)
-        self.inertia_ = float(kmeans.inertia_) / unit / unit
+        centers = np.delete(kmeans.cluster_centers_, smallest, axis=0)
+        outliers = kmeans.cluster_centers_[[smallest]]
+        self._centers = np.concatenate([centers, outliers], dtype=np.float64)
+        self.cluster_centers_ = recover_centers(self._space, centers)
+        self.outlier_center_ = recover_centers(self._space, outliers[0])
+        self.inertia_ = recover_costs(self._space, float(kmeans.inertia_))
         self.n_iter_ = kmeans.n_iter_
         self._set_labels(self._compare(rows))
         return self
@@ -211,6 +208,8 @@ class KMeansPlusOne(JointClusterer):
             max_iter=self.max_iter,
             tol=self.tol,
             random_state=self.random_state,
+            # The points are a copy already.
+            copy_x=False,
         )
         # Its threads would add up rows in the order in which they come to an end.
         with contain_sklearn(), threadpool_limits(1, user_api="openmp"):

@@ -14,7 +14,7 @@ from corral._centers import weigh_rows
 from corral._grid import Grid
 from corral._outliers import costliest
 from corral._threads import Threads
-from corral._tiles import RowSpace, multiply_rows
+from corral._tiles import RowSpace, measure_apart, multiply_rows, row_squares
 from corral._validation import check_squares
 
 # A block should be so large that the Python calls per block do not count. One sweep
@@ -50,6 +50,10 @@ _ROUNDED_BITS = 12
 # What this may change in a cost, as a share of |x|^2 + |r|^2 with r the centre nearest
 # to the origin; several times as much as it does.
 _ROUNDED_SHARE = 2.0 ** (_ROUNDED_BITS - 50)
+
+# A cost that is so small a part of the squares of both ends has lost so many digits if
+# it comes from products, and is taken from differences.
+_CANCELLED = 2.0 ** (2 - _ROUNDED_BITS)
 
 
 def find_ends(X) -> np.ndarray:
@@ -287,9 +291,7 @@ class Points:
         """Fill the squares and return the rows in the space."""
         if self.is_sparse:
             points = space.place(sparse.csr_array(X))
-            owners = np.repeat(np.arange(self.n_rows), np.diff(points.indptr))
-            squares = points.data.astype(np.float64) ** 2
-            self.squares[:] = np.bincount(owners, squares, minlength=self.n_rows)
+            self.squares[:] = row_squares(points)
             return points
         # Beside each row a one and its norm, which meet the biases and the error
         # bounds of the centres in the product.
@@ -545,10 +547,15 @@ class Points:
         self, rows, labels: np.ndarray, centers: Centers, buffers: np.ndarray
     ) -> np.ndarray:
         if self.is_sparse:
-            products = self._sparse_products(rows, labels, centers)
+            points = self.read(rows)
+            products = _multiply_sparse(points, labels, centers)
             if not self.is_cosine:
                 ends = self.squares[rows] + 2 * centers.halves[labels]
-                return np.maximum(ends - 2 * products, 0)
+                costs = ends - 2 * products
+                # Of others, no digit is lost that is not rounded away.
+                lost = np.flatnonzero(costs <= _CANCELLED * ends)
+                costs[lost] = measure_apart(points, centers.values, lost, labels)
+                return costs
         else:
             points, nearest = buffers
             points[:] = self.read(rows)
@@ -559,14 +566,6 @@ class Points:
                 return multiply_rows(points, points)
             products = multiply_rows(points, nearest)
         return np.maximum(1 - products, 0)
-
-    def _sparse_products(
-        self, rows, labels: np.ndarray, centers: Centers
-    ) -> np.ndarray:
-        points = self.read(rows)
-        owners = np.repeat(np.arange(len(labels)), np.diff(points.indptr))
-        terms = points.data * centers.values[labels[owners], points.indices]
-        return np.bincount(owners, terms, minlength=len(labels))
 
     def _over_pieces(
         self, work_on: Callable[[slice, np.ndarray], None], n_rows: int | None = None
@@ -595,6 +594,12 @@ class Points:
         if self.is_sparse:
             return _MAX_BLOCK_ROWS
         return max(_PIECE_VALUES // (self.n_features + 2), 64)
+
+
+def _multiply_sparse(points, labels: np.ndarray, centers: Centers) -> np.ndarray:
+    owners = np.repeat(np.arange(len(labels)), np.diff(points.indptr))
+    terms = points.data * centers.values[labels[owners], points.indices]
+    return np.bincount(owners, terms, minlength=len(labels))
 
 
 class _Views(NamedTuple):
