@@ -96,6 +96,25 @@ def test_clusters_far_apart_have_their_own_spreads(seed):
     np.testing.assert_allclose(profile.spreads, spreads)
 
 
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array], ids=["dense", "csr"])
+@pytest.mark.parametrize("offset", [1e8, 1e200])
+def test_an_offset_does_not_eat_up_the_spreads(kind, offset, seed):
+    # Beside columns of zeros, and one in which few of the first rows have a value.
+    rng = np.random.default_rng(seed)
+    labels = np.repeat([0, 1], 100)
+    X = np.zeros((200, 4))
+    X[:, 1] = offset * (1 + 1e-6 * rng.normal(size=200))
+    X[90:, 2] = rng.random(110)
+    profile = profile_clusters(kind(X), labels, 2)
+    for k in range(2):
+        here = X[labels == k]
+        np.testing.assert_allclose(profile.centers[k], here.mean(axis=0))
+        # Squares of the offset are beyond all numbers.
+        unit = np.array([1, offset, 1, 1])
+        spreads = ((here - here[0]) / unit).std(axis=0) * unit
+        np.testing.assert_allclose(profile.spreads[k], spreads, rtol=1e-6)
+
+
 @pytest.mark.parametrize("size", [1e300, 1e200, 1e-200, 1e-310])
 def test_huge_and_tiny_numbers_are_compared_as_others_are(size, seed):
     labels = np.repeat([0, 1], 100)

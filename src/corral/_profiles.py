@@ -149,7 +149,7 @@ class RoughRows:
     """
 
     def __init__(self, n_clusters: int) -> None:
-        self._parts: list[list[np.ndarray]] = [[] for _ in range(n_clusters)]
+        self._parts: list[list[Any]] = [[] for _ in range(n_clusters)]
         self.n_features = 0
         self.is_sparse = False
 
@@ -157,8 +157,6 @@ class RoughRows:
         """Add rows of a block; return whether there are enough now."""
         self.n_features = block.X.shape[1]
         self.is_sparse = sparse.issparse(block.X)
-        if self.is_sparse:
-            return True
         members = np.where(block.shares > 0, block.labels, -1)
         n_clusters = len(self._parts)
         # Few clusters fit into few bits, which sort faster.
@@ -167,7 +165,7 @@ class RoughRows:
         firsts = np.searchsorted(members[order], np.arange(n_clusters + 1))
         for k, (first, end) in enumerate(pairwise(firsts)):
             some = order[first : min(end, first + self._n_wanted(k))]
-            rows = np.array(block.X[some], dtype=np.float64)
+            rows = block.X[some].astype(np.float64)
             if block.missing is not None:
                 rows[block.missing[some]] = np.nan
             self._parts[k].append(rows)
@@ -177,21 +175,22 @@ class RoughRows:
         """Add the rows of blocks that come later; return whether there are enough."""
         self.n_features, self.is_sparse = other.n_features, other.is_sparse
         for k, parts in enumerate(self._parts):
-            parts.append(other.of_cluster(k)[: self._n_wanted(k)])
+            for part in other._parts[k]:
+                parts.append(part[: self._n_wanted(k)])
         return self.is_enough
 
     @property
     def is_enough(self) -> bool:
         """Whether no more rows are wanted."""
-        clusters = range(len(self._parts))
-        return self.is_sparse or not any(self._n_wanted(k) for k in clusters)
+        return not any(self._n_wanted(k) for k in range(len(self._parts)))
 
     def _n_wanted(self, k: int) -> int:
-        return _ROUGH_ROWS - sum(map(len, self._parts[k]))
+        return _ROUGH_ROWS - sum(part.shape[0] for part in self._parts[k])
 
     def of_cluster(self, k: int) -> np.ndarray:
-        """Return the rows of a cluster, cells that are not known NaN."""
-        return np.concatenate([np.zeros((0, self.n_features)), *self._parts[k]])
+        """Return the rows of a cluster, dense, cells that are not known NaN."""
+        parts = map(_dense, self._parts[k])
+        return np.concatenate([np.zeros((0, self.n_features)), *parts])
 
 
 @dataclass(frozen=True)
@@ -201,7 +200,8 @@ class View:
     Attributes
     ----------
     shifts : ndarray of shape (n_clusters, n_features)
-        A point among the rows of each cluster; zeros for sparse rows.
+        A point among the rows of each cluster. Of sparse rows, zero where most of them
+        are, as zeros that are shifted have to be written.
     scale : ndarray of shape (n_features,)
         Powers of two, so that nothing is rounded.
     """
@@ -222,18 +222,26 @@ class View:
     def of(cls, rough: RoughRows, n_clusters: int) -> "View":
         """Choose the point and the scale from a few rows of each cluster."""
         shifts, spans = np.zeros((2, n_clusters, rough.n_features))
-        if rough.is_sparse:
-            return cls(shifts, np.ones(rough.n_features))
         for k in range(n_clusters):
             rows = rough.of_cluster(k)
             known = ~np.isnan(rows)
             # Divided first, because the sum of huge numbers is none.
             parts = rows / np.maximum(known.sum(axis=0), 1)
             shifts[k] = np.where(known, parts, 0).sum(axis=0)
+            if rough.is_sparse:
+                shifts[k, 2 * np.count_nonzero(rows, axis=0) <= len(rows)] = 0
             with np.errstate(over="ignore"):
                 apart = np.where(known, np.abs(rows - shifts[k]), 0)
             spans[k] = apart.max(axis=0, initial=0)
-        return cls(shifts, _level(spans.max(axis=0)))
+        sizes = spans.max(axis=0)
+        if rough.is_sparse:
+            # A few rows have no value in many columns, where others may have one.
+            sizes[sizes == 0] = sizes.max(initial=0)
+        return cls(shifts, _level(sizes))
+
+    @cached_property
+    def _written_shifts(self) -> sparse.csr_array:
+        return sparse.csr_array(self.shifts)
 
     def add_up(self, block: Members, threads: Threads) -> Sums:
         """Return the sums over the rows of a block."""
@@ -260,7 +268,9 @@ class View:
     ) -> tuple[np.ndarray, np.ndarray | None]:
         """Return rows as they are seen from here, and which cells are missing."""
         if sparse.issparse(rows):
-            return rows.astype(np.float64), None
+            rows = rows.astype(np.float64) - self._written_shifts[at]
+            rows.data *= self.scale[rows.indices]
+            return rows, None
         rows = rows - self.shifts.take(at, axis=0)
         rows *= self.scale
         gone = np.isnan(rows) if gone is None else gone | np.isnan(rows)
