@@ -423,6 +423,22 @@ def test_category_is_the_same_with_and_without_missing_cells(planted, values, li
     assert with_gap[0].min() <= costs[0].min()
 
 
+@pytest.mark.parametrize("values", [[1, 2], [1.5, 2.0], [True, False]], ids=str)
+def test_category_is_the_same_where_a_gap_made_its_numbers_texts(planted, values):
+    frame = pd.DataFrame(planted.X, columns=list("abcd"))
+    frame["e"] = np.where(planted.y == 0, *values)
+    gap = frame.astype({"e": object})
+    gap.loc[0, "e"] = None
+    written = frame.astype({"e": str})
+    for one, others in [(frame, [gap, written]), (written, [gap, frame])]:
+        model = make(categorical_features=["e"]).fit(one)
+        for other in others:
+            costs = model.transform(other)
+            np.testing.assert_array_equal(costs[1:], model.transform(one)[1:])
+    unseen = written.assign(e="other").head(1)
+    assert model.transform(unseen).min() > model.transform(written.head(1)).min()
+
+
 def test_dates_can_be_categories(planted):
     frame = pd.DataFrame(planted.X, columns=list("abcd"))
     days = pd.to_datetime(np.where(planted.y == 0, "2020-01-01", "2020-01-02"))
@@ -491,6 +507,18 @@ def test_clusterers_label_rows_of_either_precision(planted, dtypes, to_rows):
     model = make(partitions=[KMeans(4, n_init=1), "kmeans"]).fit(X)
     labels = model.predict(other)
     assert np.mean(labels == model.labels_) > 0.95
+
+
+def test_clusterers_see_each_sparse_value_once_with_narrow_indices(planted):
+    rows = sparse.csr_array(planted.X)
+    clusterers = [KMeans(k, random_state=k) for k in range(2, 9)]
+    expected = make(partitions=clusterers).fit(rows).outlier_scores_
+    wide = rows.copy()
+    wide.indices, wide.indptr = rows.indices.astype("i8"), rows.indptr.astype("i8")
+    halves = (np.repeat(rows.data / 2, 2), np.repeat(rows.indices, 2), rows.indptr * 2)
+    for same in (wide, sparse.csr_array(halves, shape=rows.shape)):
+        scores = make(partitions=clusterers).fit(same).outlier_scores_
+        np.testing.assert_array_equal(scores, expected)
 
 
 def test_list_of_clusterers_makes_one_partition_each(planted):

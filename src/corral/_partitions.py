@@ -56,10 +56,7 @@ class LabelColumns:
             place = np.zeros(len(labels), dtype=np.intp)
             is_known = np.zeros(len(labels), dtype=bool)
             if len(known):
-                present = labels[~gone]
-                found = np.minimum(np.searchsorted(known, present), len(known) - 1)
-                place[~gone] = found
-                is_known[~gone] = known[found] == present
+                place[~gone], is_known[~gone] = _find_places(known, labels[~gone])
             slot[:] = np.where(is_known, place, len(known))
             slot[gone] = len(known) + 1
         return slots
@@ -68,6 +65,29 @@ class LabelColumns:
 def find_labels(columns: list[tuple[np.ndarray, np.ndarray]]) -> list[np.ndarray]:
     """Return the labels that occur in columns, sorted; see :func:`clean_labels`."""
     return [np.unique(labels[~gone]) for labels, gone in columns]
+
+
+def _find_places(
+    known: np.ndarray, labels: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the place of labels among those that are known, and which have one."""
+    if _is_text(known) == _is_text(labels):
+        found = np.minimum(np.searchsorted(known, labels), len(known) - 1)
+        return found, known[found] == labels
+    # Numbers become texts as soon as one of their column is missing in a data frame.
+    places = {_write(label): place for place, label in enumerate(known.tolist())}
+    texts = map(_write, labels.tolist())
+    found = np.fromiter((places.get(text, -1) for text in texts), np.intp)
+    return np.maximum(found, 0), found >= 0
+
+
+def _is_text(labels: np.ndarray) -> bool:
+    return labels.dtype.kind in "US"
+
+
+def _write(label: object) -> str:
+    """Return a label as a text; whole numbers are the same whatever their type."""
+    return str(label).removesuffix(".0")
 
 
 def clean_labels(column: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

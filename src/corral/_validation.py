@@ -73,6 +73,7 @@ def read_features(estimator, X, *, reset: bool) -> Features:
                 dtype=_FLOATS,
                 ensure_all_finite=_finite_rule(estimator, X),
             )
+        numbers = _narrow_indices(tidy_rows(numbers))
         return _part_missing(numbers, [], numbers.shape[0])
     return _read_array(estimator, X, reset=reset)
 
