@@ -238,6 +238,18 @@ def test_sparse_is_dense_by_cosine_in_float32(seed):
     np.testing.assert_array_equal(*(each.outlier_scores_ for each in models))
 
 
+@pytest.mark.parametrize("apart", [0, 300, 1e5])
+def test_sparse_is_dense_however_far_groups_are_apart(apart, seed):
+    # The centres of sparse rows had fewer digits, and so did distances to them.
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(3000, 3))
+    X[1500:] += 10 + apart
+    model = COR(2, n_outliers=20, n_partitions=20, n_resamples=0, random_state=seed)
+    dense, rows = (clone(model).fit(kind(X)) for kind in (np.asarray, sparse.csr_array))
+    np.testing.assert_array_equal(dense.outlier_scores_, rows.outlier_scores_)
+    np.testing.assert_array_equal(dense.labels_, rows.labels_)
+
+
 def test_few_sparse_columns_are_shifted():
     # The others keep their zeros.
     rng = np.random.default_rng(0)

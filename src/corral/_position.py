@@ -32,7 +32,7 @@ from corral._assign import Layout
 from corral._blocks import ArrayRows, RowSource
 from corral._codes import CodeBook
 from corral._threads import Threads
-from corral._tiles import Tile, measure_apart, row_squares
+from corral._tiles import Tile, measure_apart, multiply_rows, row_squares
 
 # Chosen on two suites of data sets, see docs/dev/decisions/0007. A smaller weight of
 # coarse cells finds fewer groups of outliers, a larger one makes rows of small clusters
@@ -60,9 +60,9 @@ _CENTER_ROUNDING = {"float32": 1e-14, "float64": 1e-28}
 # it comes from products, and is taken from differences.
 _CANCELLED = 2.0**-20
 
-# Scaled squared norms above this round distances by more than a part of their step, and
-# of such rows, which are rare, all distances are taken from differences.
-_FAR_NORM = 2.0**26
+# Products round the distances of rows above this scaled squared norm by more than a
+# thousandth of their step. Of such rows, which are rare, they come from differences.
+_FAR_NORM = 2.0**16
 
 # Distances are whole multiples of this, because dense and sparse rows are added up in
 # different orders; what is left of the difference is lost.
@@ -104,6 +104,10 @@ class Ruler:
         squares = np.einsum("ij,ij->i", self.centers, self.centers)
         return squares * self.scales[self.layout.run_of_cell]
 
+    @cached_property
+    def _sparse_centers(self) -> sparse.csr_array:
+        return sparse.csr_array(self.centers)
+
     def measure(self, tile: Tile, labels: np.ndarray) -> np.ndarray:
         """Return the scaled squared distances of rows, added up over the runs.
 
@@ -125,13 +129,12 @@ class Ruler:
                 pulls = (picked * self.scales[:, None]).sum(axis=0)
             else:
                 pulled = self._members(cells) @ self.centers
-                pulls = np.einsum("ij,ij->i", points, pulled)
+                pulls = multiply_rows(points, pulled)
             norms = row_squares(points) * self.scales.sum()
             sums = norms - 2 * pulls + self._biases[cells].sum(axis=0)
             far = np.flatnonzero(norms > _FAR_NORM)
-            sums[far] = 0
-            for scale, here in zip(self.scales, cells, strict=True):
-                sums[far] += scale * measure_apart(points, self.centers, far, here)
+            if len(far):
+                sums[far] = self._measure_apart(points, far, cells)
         sums = np.where(np.isfinite(sums), np.maximum(sums, 0), np.inf)
         sums = np.where(sums > _FAR, _FAR * (2 - _FAR / np.maximum(sums, _FAR)), sums)
         return np.rint(sums / DISTANCE_STEP) * DISTANCE_STEP
@@ -144,8 +147,22 @@ class Ruler:
         found = own - 2 * _products(tile.points, self.centers, cells) + norms[cells]
         for squares, here in zip(found, cells, strict=True):
             lost = np.flatnonzero(squares <= _CANCELLED * own)
-            squares[lost] = measure_apart(tile.points, self.centers, lost, here)
+            if len(lost):
+                centers = self._centers_as(tile.points)
+                squares[lost] = measure_apart(tile.points, centers, lost, here)
         return found
+
+    def _measure_apart(self, points, rows: np.ndarray, cells: np.ndarray) -> np.ndarray:
+        """Return the sums of some rows, from differences."""
+        centers = self._centers_as(points)
+        sums = np.zeros(len(rows))
+        for scale, here in zip(self.scales, cells, strict=True):
+            sums += scale * measure_apart(points, centers, rows, here)
+        return sums
+
+    def _centers_as(self, points):
+        """Return the centres stored as points are."""
+        return self._sparse_centers if sparse.issparse(points) else self.centers
 
     def _members(self, cells: np.ndarray) -> sparse.csr_array:
         """Return the scales of the runs at the cells of each row."""

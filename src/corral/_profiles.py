@@ -187,10 +187,11 @@ class RoughRows:
     def _n_wanted(self, k: int) -> int:
         return _ROUGH_ROWS - sum(part.shape[0] for part in self._parts[k])
 
-    def of_cluster(self, k: int) -> np.ndarray:
-        """Return the rows of a cluster, dense, cells that are not known NaN."""
-        parts = map(_dense, self._parts[k])
-        return np.concatenate([np.zeros((0, self.n_features)), *parts])
+    def of_cluster(self, k: int):
+        """Return the rows of a cluster, cells that are not known NaN."""
+        if self.is_sparse:
+            return sparse.vstack(self._parts[k], format="csr")
+        return np.concatenate([np.zeros((0, self.n_features)), *self._parts[k]])
 
 
 @dataclass(frozen=True)
@@ -221,19 +222,13 @@ class View:
     @classmethod
     def of(cls, rough: RoughRows, n_clusters: int) -> "View":
         """Choose the point and the scale from a few rows of each cluster."""
-        shifts, spans = np.zeros((2, n_clusters, rough.n_features))
+        shifts = np.zeros((n_clusters, rough.n_features))
+        sizes = np.zeros(rough.n_features)
         for k in range(n_clusters):
             rows = rough.of_cluster(k)
-            known = ~np.isnan(rows)
-            # Divided first, because the sum of huge numbers is none.
-            parts = rows / np.maximum(known.sum(axis=0), 1)
-            shifts[k] = np.where(known, parts, 0).sum(axis=0)
-            if rough.is_sparse:
-                shifts[k, 2 * np.count_nonzero(rows, axis=0) <= len(rows)] = 0
-            with np.errstate(over="ignore"):
-                apart = np.where(known, np.abs(rows - shifts[k]), 0)
-            spans[k] = apart.max(axis=0, initial=0)
-        sizes = spans.max(axis=0)
+            look = _look_at_sparse if rough.is_sparse else _look_at
+            shifts[k], spans = look(rows)
+            np.maximum(sizes, spans, out=sizes)
         if rough.is_sparse:
             # A few rows have no value in many columns, where others may have one.
             sizes[sizes == 0] = sizes.max(initial=0)
@@ -292,6 +287,28 @@ class View:
         overall = (centers * (known / np.maximum(known.sum(axis=0), _TINY))).sum(axis=0)
         centers = np.where(known > 0, centers, overall)
         return Profile(centers, np.sqrt(variances) / self.scale, sums.sizes)
+
+
+def _look_at(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return a point among rows, and how far they reach from it, in each column."""
+    known = ~np.isnan(rows)
+    # Divided first, because the sum of huge numbers is none.
+    parts = rows / np.maximum(known.sum(axis=0), 1)
+    point = np.where(known, parts, 0).sum(axis=0)
+    with np.errstate(over="ignore"):
+        apart = np.where(known, np.abs(rows - point), 0)
+    return point, apart.max(axis=0, initial=0)
+
+
+def _look_at_sparse(rows: sparse.csr_array) -> tuple[np.ndarray, np.ndarray]:
+    """Return the same; the point is zero in columns where most rows are."""
+    n_rows, n_features = rows.shape
+    point, spans = np.zeros((2, n_features))
+    np.maximum.at(spans, rows.indices, np.abs(rows.data))
+    stored = np.bincount(rows.indices, minlength=n_features)
+    full = np.flatnonzero(2 * stored > n_rows)
+    point[full], spans[full] = _look_at(rows[:, full].toarray())
+    return point, spans
 
 
 def _level(sizes: np.ndarray) -> np.ndarray:

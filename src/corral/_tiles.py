@@ -208,15 +208,14 @@ def multiply_rows(left: np.ndarray, right: np.ndarray) -> np.ndarray:
     return products
 
 
-def measure_apart(
-    points, centers: np.ndarray, rows: np.ndarray, labels: np.ndarray
-) -> np.ndarray:
+def measure_apart(points, centers, rows: np.ndarray, labels: np.ndarray) -> np.ndarray:
     """Return squared distances by differences, which keep the digits of small ones.
 
     Parameters
     ----------
     points : ndarray or csr_array of shape (n_rows, n_features)
-    centers : ndarray of shape (n_centers, n_features), float64
+    centers : ndarray or, for sparse points, csr_array of shape (n_centers, n_features)
+        In float64.
     rows : ndarray of shape (n_chosen,)
         Which rows are measured.
     labels : ndarray of shape (n_rows,)
@@ -226,13 +225,22 @@ def measure_apart(
     -------
     squares : ndarray of shape (n_chosen,)
     """
+    labels = labels[rows]
+    n_terms = centers.shape[1]
+    if sparse.issparse(points):
+        if not sparse.issparse(centers):
+            used, labels = np.unique(labels, return_inverse=True)
+            centers = sparse.csr_array(centers[used])
+        n_terms = _count_terms(points) + _count_terms(centers)
     squares = np.empty(len(rows))
-    for here in cut_rows(len(rows), _MAX_TILE_VALUES // centers.shape[1]):
-        some = points[rows[here]]
-        some = some.toarray() if sparse.issparse(some) else some
-        apart = some - centers[labels[rows[here]]]
-        squares[here] = multiply_rows(apart, apart)
+    for here in cut_rows(len(rows), _MAX_TILE_VALUES // max(n_terms, 1)):
+        squares[here] = row_squares(points[rows[here]] - centers[labels[here]])
     return squares
+
+
+def _count_terms(rows: sparse.csr_array) -> int:
+    """Return how many values a row stores at most."""
+    return int(np.diff(rows.indptr).max(initial=0))
 
 
 def _normalise_in_place(points) -> None:

@@ -11,7 +11,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from corral._outliers import costliest
 from corral._threads import use_threads
-from corral.rivals import _sweeps
+from corral._tiles import measure_apart
+from corral.rivals import KMeansPlusOne, NEOKMeans, _sweeps
 from corral.rivals._descent import find_best_run
 from corral.rivals._kmeans_minus_minus import KMeansMinusMinus
 
@@ -189,6 +190,38 @@ def test_costs_keep_their_digits_in_groups_that_are_far_apart(apart, seed):
         np.testing.assert_allclose(model.outlier_scores_, squares, rtol=1e-5)
         aside = np.flatnonzero(model.labels_ == -1)
         assert set(aside) == set(np.argsort(squares)[-5:])
+
+
+@pytest.mark.parametrize("make", [KMeansMinusMinus, NEOKMeans, KMeansPlusOne])
+@pytest.mark.parametrize(("offset", "dtype"), [(1e30, np.float32), (1e200, np.float64)])
+def test_huge_constant_column_tells_nothing_sparse_as_dense(make, offset, dtype, seed):
+    # Its size was taken for that of all distances, beside which the others vanish.
+    X = np.random.default_rng(seed).normal(size=(60, 3))
+    X[30:] += 8
+    X[:, 1] = offset
+    rows = X.astype(dtype)
+    dense, found = (
+        make(2, random_state=0).fit(kind(rows))
+        for kind in (np.asarray, sparse.csr_array)
+    )
+    np.testing.assert_array_equal(found.labels_, dense.labels_)
+    np.testing.assert_allclose(found.outlier_scores_, dense.outlier_scores_, rtol=1e-4)
+    assert len(np.unique(found.nearest_labels_)) == 2
+    assert found.cluster_centers_[:, 1] == pytest.approx([offset] * 2)
+
+
+@pytest.mark.parametrize("n_features", [3, 60])
+def test_differences_of_sparse_rows_are_those_of_dense_ones(n_features, seed):
+    rng = np.random.default_rng(seed)
+    rows = rng.normal(size=(50, n_features)) * (rng.random((50, n_features)) < 0.3)
+    centers = rng.normal(size=(4, n_features)) * (rng.random((4, n_features)) < 0.5)
+    chosen, labels = rng.choice(50, 20, replace=False), rng.integers(4, size=50)
+    expected = ((rows - centers[labels]) ** 2).sum(axis=1)[chosen]
+    points = sparse.csr_array(rows)
+    for stored in (centers, sparse.csr_array(centers)):
+        found = measure_apart(points, stored, chosen, labels)
+        np.testing.assert_allclose(found, expected)
+    np.testing.assert_allclose(measure_apart(rows, centers, chosen, labels), expected)
 
 
 def test_one_far_row_does_not_wipe_out_the_others(seed):

@@ -9,7 +9,6 @@ import numpy as np
 from scipy import sparse
 
 from corral._assign import rounding_bound
-from corral._blocks import find_size
 from corral._centers import weigh_rows
 from corral._grid import Grid
 from corral._outliers import costliest
@@ -112,14 +111,12 @@ def choose_space(metric: str, some, ends: np.ndarray) -> RowSpace:
     """
     if metric == "cosine":
         return RowSpace.fit(metric, some)
-    if sparse.issparse(some):
-        # They are not shifted, so that their zeros stay zeros.
-        space = RowSpace.fit(metric, some, find_size(ends))
-        largest = "size of a value of X"
-    else:
-        space = RowSpace.fit(metric, np.concatenate([some, ends]))
-        largest = "distance of a value of X from the middle"
-    check_squares(1 / space.scale, largest)
+    is_sparse = sparse.issparse(some)
+    # An array of SciPy, whatever the rows are of, of the type that they have.
+    ends = sparse.csr_array(ends.astype(some.dtype)) if is_sparse else ends
+    stack = sparse.vstack if is_sparse else np.concatenate
+    space = RowSpace.fit(metric, stack([some, ends]))
+    check_squares(1 / space.scale, "distance of a value of X from the middle")
     return space
 
 
