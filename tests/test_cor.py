@@ -451,6 +451,38 @@ def test_category_is_the_same_where_a_gap_made_its_numbers_texts(planted, values
     assert model.transform(unseen).min() > model.transform(written.head(1)).min()
 
 
+@pytest.mark.parametrize(
+    ("known", "asked"),
+    [
+        (np.array([1.0, 2.0], object), np.array([1, 2], object)),
+        (np.array([10**16, 2]), np.array([1e16, 2.0], object)),
+        (np.array([1e16, 2.0]), np.array([10**16, 2], object)),
+        (np.array([0.1, 2], np.float32), np.array([*np.float32([0.1, 2])], object)),
+        (np.array([0.0, 2.0]), np.array([-0.0, 2.0], object)),
+    ],
+    ids=["objects", "long ids", "long ids as floats", "float32", "minus zero"],
+)
+def test_category_is_the_same_number_in_any_type(planted, known, asked):
+    frame = pd.DataFrame(planted.X, columns=list("abcd"))
+    which = np.where(planted.y == 0, 0, 1)
+    model = make(categorical_features=["e"]).fit(frame.assign(e=known[which]))
+    expected = model.transform(frame.assign(e=known[which]))
+    answers = model.transform(frame.assign(e=asked[which]))
+    np.testing.assert_array_equal(answers, expected)
+    # Beside a text, or a missing cell, all are texts.
+    answers = model.transform(frame.assign(e=[None, *asked[which][1:]]))
+    np.testing.assert_array_equal(answers[1:], expected[1:])
+
+
+def test_texts_that_write_a_number_in_two_ways_stay_apart(planted):
+    frame = pd.DataFrame(planted.X, columns=list("abcd"))
+    texts = np.where(planted.y == 0, "1", "1.0")
+    model = make(categorical_features=["e"]).fit(frame.assign(e=texts))
+    costs = model.transform(frame.assign(e=1))
+    np.testing.assert_array_equal(costs, model.transform(frame.assign(e="1")))
+    assert (costs != model.transform(frame.assign(e="1.0"))).any()
+
+
 def test_dates_can_be_categories(planted):
     frame = pd.DataFrame(planted.X, columns=list("abcd"))
     days = pd.to_datetime(np.where(planted.y == 0, "2020-01-01", "2020-01-02"))

@@ -71,23 +71,47 @@ def _find_places(
     known: np.ndarray, labels: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the place of labels among those that are known, and which have one."""
-    if _is_text(known) == _is_text(labels):
-        found = np.minimum(np.searchsorted(known, labels), len(known) - 1)
-        return found, known[found] == labels
+    is_text = _is_text(labels)
+    place = np.zeros(len(labels), dtype=np.intp)
+    is_known = np.zeros(len(labels), dtype=bool)
+    if _is_text(known) == is_text:
+        place = np.minimum(np.searchsorted(known, labels), len(known) - 1)
+        is_known = known[place] == labels
+        if is_known.all() or not is_text:
+            return place, is_known
     # Numbers become texts as soon as one of their column is missing in a data frame.
-    places = {_write(label): place for place, label in enumerate(known.tolist())}
-    texts = map(_write, labels.tolist())
-    found = np.fromiter((places.get(text, -1) for text in texts), np.intp)
-    return np.maximum(found, 0), found >= 0
+    others, which = np.unique(labels[~is_known], return_inverse=True)
+    found = _find_by_value(known, others)[which]
+    place[~is_known], is_known[~is_known] = np.maximum(found, 0), found >= 0
+    return place, is_known
+
+
+def _find_by_value(known: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """Return the place of labels among those that are known, as texts or numbers."""
+    texts = {str(label): place for place, label in enumerate(known)}
+    values: dict[Any, int] = {}
+    for text, place in texts.items():
+        values.setdefault(_read_value(text), place)
+    found = [
+        texts.get(text, values.get(_read_value(text), -1)) for text in map(str, labels)
+    ]
+    return np.array(found, dtype=np.intp)
 
 
 def _is_text(labels: np.ndarray) -> bool:
     return labels.dtype.kind in "US"
 
 
-def _write(label: object) -> str:
-    """Return a label as a text; whole numbers are the same whatever their type."""
-    return str(label).removesuffix(".0")
+def _read_value(text: str) -> int | float | str:
+    """Return the number that a text writes, whole ones of any size, or the text."""
+    for read in (int, float):
+        try:
+            value = read(text)
+        except ValueError:
+            continue
+        # An infinite one is no whole number, and has no other way to be written.
+        return int(value) if value == value // 1 else value
+    return text
 
 
 def clean_labels(column: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
