@@ -5,13 +5,13 @@ import pytest
 from scipy import sparse
 from scipy.spatial.distance import cdist
 
+from corral._offsets import find_medians
 from corral._row_book import RowBook
 from corral.detectors import COF, LDOF, LOF, FastABOD, IForest, _neighbors
 from corral.detectors._neighbors import (
     Neighbors,
     _distances_within,
     divide,
-    find_medians,
     find_typical,
     shift,
 )

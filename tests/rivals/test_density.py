@@ -82,6 +82,36 @@ def test_dbscan_scores_are_distances_to_core_rows(seed):
     np.testing.assert_array_equal(model.nearest_labels_[~noise], model.labels_[~noise])
 
 
+@pytest.mark.parametrize("kind", [np.array, sparse.csr_array], ids=["dense", "sparse"])
+@pytest.mark.parametrize("n_features", [3, 24])
+@pytest.mark.parametrize("is_constant", [True, False])
+def test_columns_far_from_zero_hide_nothing(kind, n_features, is_constant, seed):
+    # Of wide and of sparse rows, distances come from products.
+    X = np.random.default_rng(seed).normal(size=(120, n_features)).round(4)
+    X[60:] += 12
+    X[0] = 40
+    eps = 1.3 * n_features**0.5
+    if is_constant:
+        shifted = np.column_stack([X, np.full(120, 2.0**31)])
+    else:
+        shifted = np.column_stack([X[:, 0] + 2.0**31, X[:, 1:]])
+        # What is left of the digits so far from zero.
+        X[:, 0] = shifted[:, 0] - 2.0**31
+    plain, model = (DBSCAN(eps, min_samples=5).fit(kind(rows)) for rows in (X, shifted))
+    np.testing.assert_array_equal(model.labels_, plain.labels_)
+    np.testing.assert_allclose(model.outlier_scores_, plain.outlier_scores_, atol=1e-6)
+    np.testing.assert_array_equal(model.predict(kind(shifted)), plain.labels_)
+    core = shifted[model.core_sample_indices_]
+    np.testing.assert_array_equal(model.components_.sum(), kind(core).sum())
+    X, shifted = X[:20], shifted[:20]
+    X[:, 1] += 0.25
+    shifted[:, 1] += 0.25
+    scores = plain.score_samples(kind(X)), model.score_samples(kind(shifted))
+    np.testing.assert_allclose(*scores, atol=1e-6)
+    assert plain.labels_[0] == -1
+    assert plain.n_clusters_ >= 2
+
+
 def test_dbscan_by_hand():
     model = DBSCAN(1.0, min_samples=4).fit(touching_groups())
     np.testing.assert_array_equal(model.labels_, [0, 0, 0, 0, 1, 1, 1, 1, 0, -1])

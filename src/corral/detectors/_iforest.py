@@ -7,11 +7,12 @@ import numpy as np
 from scipy import sparse
 from sklearn.ensemble import IsolationForest
 
+from corral._offsets import find_offsets, shift
 from corral._row_book import as_kind
 from corral._sklearn_compat import Interval, StrOptions
 from corral._threads import count_threads
 from corral.detectors._base import Detector
-from corral.detectors._neighbors import find_offsets, limit, shift
+from corral.detectors._neighbors import limit
 
 # Columns are scaled to this power of two: scikit-learn's trees work in single
 # precision, which ends at 2**128, take differences of values, and do not cut where

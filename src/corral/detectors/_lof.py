@@ -8,6 +8,7 @@ from scipy import sparse
 from sklearn import config_context
 from sklearn.neighbors import LocalOutlierFactor
 
+from corral._offsets import find_offsets, shift
 from corral._row_book import RowBook, as_kind
 from corral._sklearn_compat import Interval, StrOptions
 from corral._threads import count_threads
@@ -18,11 +19,9 @@ from corral.detectors._neighbors import (
     METRICS,
     choose_scale,
     count_neighbors,
-    find_offsets,
     limit,
     measure_size,
     recall,
-    shift,
     weigh_neighbors,
 )
 
@@ -91,7 +90,9 @@ class LOF(Detector):
     decides between rows at equal distance. Scikit-learn adds 1e-10 to the mean
     reachability distance, so that rows which coincide with all their neighbours have a
     finite density; it warns where that happens. Constant columns change nothing.
-    Sparse rows are searched by brute force and give the same scores.
+    Sparse rows are searched by brute force and give the same scores. Groups more than
+    some 1,000,000 times as far apart as neighbours are beyond brute force, which takes
+    distances from products; it also serves dense rows of more than 15 columns.
 
     Scikit-learn gets the rows in double precision. Except for "cosine", a column whose
     median is more than 1000 times its median deviation is shifted by the median,

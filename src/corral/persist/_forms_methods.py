@@ -289,7 +289,7 @@ _RIVALS = {
             "_core_labels": integers("c", low=0, high="k"),
             "_rows": part(_BOOK, n="n"),
         },
-        pack=keep_but("_neighbors"),
+        pack=keep_but("_neighbors", "_offsets"),
         rebuild=_finish_dbscan,
     ),
     "corral.rivals._density.HDBSCAN": Form(
