@@ -1,7 +1,11 @@
 import json
 
+import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
+import corral
+from corral.tables import read_table
 from tests.cli.example import (
     ODD,
     make_rows,
@@ -37,6 +41,59 @@ def test_new_rows_are_answered_one_by_one(model, tmp_path):
     assert answers[0]["label"] == "-1"
     assert answers[1]["label"] == answers[1]["nearest_label"] != answers[2]["label"]
     assert float(answers[0]["outlier_score"]) > float(answers[1]["outlier_score"])
+
+
+def write_words(path, letters):
+    """Write thirty equal rows of each letter, and a last one that is of two."""
+    rows = [
+        [each] + [each + part for part in "xyz"] for each in letters for _ in range(30)
+    ]
+    rows.append(["p", "qx", "py", "qz"])
+    return write_lines(path, [["a", "b", "c", "d"], *rows])
+
+
+def write_tiny(path, letters):
+    """Write two groups of tiny numbers, whose scores are near to zero."""
+    X = np.random.default_rng(0).normal(0, 0.1, (100, 2))
+    X[50:] += 5
+    rows = [[str(cell * 1e-6) for cell in row] for row in X]
+    return write_lines(path, [["a", "b"], *(rows if letters == "pq" else rows[::-1])])
+
+
+def write_lines(path, rows):
+    path.write_text("".join(",".join(row) + "\n" for row in rows))
+    return path
+
+
+@pytest.mark.parametrize(
+    "blocks", [(), ("--memory-limit", "300MB")], ids=["", "blocks"]
+)
+@pytest.mark.parametrize(
+    ("write", "options"),
+    [(write_words, ()), (write_tiny, ("--method", "kmeans--", "--scale", "none"))],
+    ids=["ties", "tiny"],
+)
+def test_as_many_other_rows_are_not_those_of_the_fit(
+    write, options, in_blocks, tmp_path
+):
+    # Where all scores are equal, or all nearly zero, they do not tell rows apart.
+    data = write(tmp_path / "data.csv", "pq")
+    model = tmp_path / "model.skops"
+    numbers = ("--n-clusters", 2, "--n-outliers", 1, "--seed", 0)
+    result = run_corral("fit", data, *numbers, *options, "--model", model)
+    assert result.exit_code == 0, result.output
+    turned = write(tmp_path / "turned.csv", "qp")
+    table = read_table(turned)
+    if in_blocks:
+        turned = tmp_path / "rows"
+        turned.mkdir()
+        pq.write_table(table, turned / "part.parquet")
+    found = read_rows(run_corral("predict", model, turned).stdout)
+    expected = corral.load(model).predict(table).tolist()
+    assert [int(row["label"]) for row in found] == expected
+    told = run_corral("explain", model, turned, "--row", 0, "--json").stdout
+    (reason,) = json.loads(told)
+    assert reason["label"] == expected[0] == reason["nearest_label"]
 
 
 def test_labels_go_to_a_file_and_the_summary_to_stdout(model, data, expected, tmp_path):

@@ -19,6 +19,7 @@ from corral.cli._bar import Bar
 from corral.cli._findings import (
     Missing,
     Tally,
+    are_of_fit,
     confidence_columns,
     describe_choice,
     describe_table,
@@ -399,8 +400,7 @@ class _Answers:
         self._names = [*found]
         columns = {name: np.asarray(values) for name, values in found.items()}
         if self._is_training:
-            fitted = self._model.outlier_scores_[rows]
-            self._is_training = np.allclose(columns["outlier_score"], fitted)
+            self._is_training = are_of_fit(self._model, columns, rows)
         self._kept.append(columns | {"known_share": share_known(is_missing)})
         return is_missing.sum(axis=0)
 

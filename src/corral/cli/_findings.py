@@ -36,6 +36,11 @@ _N_DROPPED = 10
 
 _ALL = slice(None)
 
+# Scores that are so near to each other, relative to their size or to the largest one,
+# are those of the same row: methods may add up a row among others in another order.
+_SAME_SCORE = 1e-6
+_SAME_ZERO = 1e-12
+
 
 def has_clusters(model: Any) -> bool:
     """Return whether labels are clusters, and not a detector's +1.
@@ -123,6 +128,41 @@ def new_columns(
         columns["nearest_label"] = reasons["nearest_label"].to_list()
     columns["outlier_score"] = reasons["score"].to_list()
     return columns | missing.columns
+
+
+def are_of_fit(model: Any, columns: Mapping[str, Any], rows: slice = _ALL) -> bool:
+    """Return whether rows, each answered by itself, are those of the fit.
+
+    Rows that tie at the cut may have another label there.
+
+    Parameters
+    ----------
+    model : TableModel
+    columns : mapping of str to list or ndarray
+        As :func:`new_columns` returns them.
+    rows : slice, default=all
+        The rows of the fit that they may be.
+
+    Returns
+    -------
+    answer : bool
+    """
+    fitted = model.outlier_scores_[rows]
+    scores = np.asarray(columns["outlier_score"], dtype=float)
+    if len(scores) != len(fitted):
+        return False
+    nearest = getattr(model, "nearest_labels_", None)
+    if nearest is None or "nearest_label" not in columns:
+        has_nearest = np.ones(len(scores), dtype=bool)
+    else:
+        has_nearest = np.asarray(columns["nearest_label"]) == nearest[rows]
+    cut = find_cut(unwrap(model.estimator_))
+    near = _SAME_ZERO * max(np.abs(fitted).max(initial=0), 0 if cut is None else cut)
+    has_label = np.asarray(columns["label"]) == model.labels_[rows]
+    if cut is not None:
+        has_label |= np.isclose(fitted, cut, _SAME_SCORE, near)
+    has_score = np.isclose(scores, fitted, _SAME_SCORE, near)
+    return bool(np.all(has_nearest & has_label & has_score))
 
 
 class Missing(NamedTuple):

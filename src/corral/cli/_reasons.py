@@ -11,6 +11,7 @@ from corral._blocks import cut_rows
 from corral._decision import find_cut
 from corral._detector import unwrap
 from corral.cli._errors import near_names
+from corral.cli._findings import are_of_fit, has_clusters
 from corral.cli._text import one_line
 from corral.tables._arrow import need_arrow
 from corral.tables._pieces import HeldRows, is_source
@@ -87,10 +88,16 @@ def explain_rows(
 
 def _label_of(model: Any, row: int, n_rows: int, reason: dict[str, Any]) -> int:
     """Return the label; of a row of the fit that ties at the cut, that of the fit."""
-    is_of_fit = n_rows == len(model.labels_) and np.isclose(
-        reason["score"], model.outlier_scores_[row]
-    )
-    return int(model.labels_[row]) if is_of_fit else reason["label"]
+    label = reason["label"]
+    if not has_clusters(model):
+        label = -1 if label == -1 else 1
+    if n_rows != len(model.labels_):
+        return label
+    columns = {"label": [label], "outlier_score": [reason["score"]]}
+    if "nearest_label" in reason:
+        columns["nearest_label"] = [reason["nearest_label"]]
+    is_of_fit = are_of_fit(model, columns, slice(row, row + 1))
+    return int(model.labels_[row]) if is_of_fit else label
 
 
 def _choose(

@@ -5,10 +5,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from corral.cli._bar import Bar
 from corral.cli._findings import (
+    are_of_fit,
     confidence_columns,
     describe_choice,
     describe_labels,
@@ -222,7 +221,7 @@ def judge_table(model: TableModel, table: Any, bar: Bar) -> Judged:
     ids = model.encoder_.ids(table)
     missing = find_missing(model.encoder_, table)
     columns = new_columns(model, table, ids, missing)
-    is_training = _are_equal(columns["outlier_score"], model.outlier_scores_)
+    is_training = are_of_fit(model, columns)
     if is_training:
         # Rows that tie at the cut are labelled as in the fit.
         columns = fitted_columns(model, ids, missing)
@@ -231,10 +230,6 @@ def judge_table(model: TableModel, table: Any, bar: Bar) -> Judged:
         **describe_labels(columns, model),
     }
     return Judged(model, table, ids, columns, facts, is_training)
-
-
-def _are_equal(scores: list[float], others: np.ndarray) -> bool:
-    return len(scores) == len(others) and np.allclose(scores, others)
 
 
 def make_page(judged: Judged, source: str, command: str, bar: Bar) -> str:
