@@ -423,6 +423,19 @@ def test_a_dry_run_tells_how_often_the_rows_are_read(
     assert facts["n_blocks"] == 5
 
 
+def test_a_dry_run_leaves_out_what_the_fit_leaves_out(tmp_path):
+    path = tmp_path / "data.csv"
+    rows = [f"{i % 7},{i % 11},row {i}" for i in range(9000)]
+    lines = ["a,b,name", *rows[:5000], "1,2,3,4", *rows[5000:]]
+    path.write_text("\n".join(lines))
+    plain = run_corral("fit", path, *FIT, "--dry-run")
+    assert plain.exit_code == 2
+    assert "has 4 cells in line 5002" in plain.output
+    skipped = run_corral("fit", path, *FIT, "--on-error", "skip", "--dry-run", "--json")
+    assert skipped.exit_code == 0, skipped.output
+    assert json.loads(skipped.stdout)["n_rows"] == 9000
+
+
 def test_a_dry_run_of_many_rows_looks_at_some(tmp_path, monkeypatch):
     monkeypatch.setattr("corral.cli._dry_run._SAMPLE_ROWS", 8000)
     monkeypatch.setattr("corral.cli._dry_run._HEAD_BYTES", 2**17)

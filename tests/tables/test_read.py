@@ -293,6 +293,22 @@ def test_lines_of_old_macs(put):
     assert measure_table(path).n_rows == pytest.approx(2**19, rel=0.01)
 
 
+@pytest.mark.parametrize("encoding", ["utf8", "utf-16"])
+def test_the_measure_of_a_file_is_not_that_of_a_cut_cell(put, encoding):
+    # The first MiB ends in a cell with line ends, in quotes within quotes.
+    line = '1,2.5,"a ""b""\nc"\n'
+    n_rows = 2**21 // len(line)
+    text = "x,y,note\n" + line * (n_rows // 2)
+    for cell in ("d" * 2**18, "d\n" * 2**17):
+        whole = f'{text}1,2.5,"{cell}"\n{line * n_rows}'
+        size = measure_table(put("t.csv", whole.encode(encoding)))
+        assert size.n_rows == pytest.approx(1.5 * n_rows, rel=0.3)
+        assert size.n_bytes > 20 * n_rows
+    # Quotes that are not closed are told when the file is read, and take no time here.
+    damaged = put("t.csv", ('x,"y\n' + 2**19 * '"a"\n').encode(encoding))
+    assert measure_table(damaged).n_rows is None
+
+
 @pytest.mark.parametrize("has_names", [True, False])
 def test_lines_of_csv_may_be_long(put, has_names):
     # Longer than the part by which the delimiter is told.

@@ -154,7 +154,9 @@ def _take_sample(job: Job, bar: Bar) -> _Sample:
     size, start = job.plan.size, time.perf_counter()
     kind, _ = kind_of(job.data, f"'{job.data}'", job.form)
     is_exact = True
-    if kind in ("csv", "tsv") and size.n_rows is not None:
+    has_head = kind in ("csv", "tsv") and size.n_rows is not None
+    # Lines that are left out are known to a source only.
+    if has_head and job.on_error == "raise":
         rows, share = read_head(job.data, str(kind), _HEAD_BYTES)
         n_rows, is_exact = round(rows.shape[0] / share), share == 1
     elif size.is_exact or job.plan.is_by_blocks:

@@ -329,7 +329,7 @@ class CsvSource(StreamedSource):
         with (
             self._open() as file,
             need_arrow("pyarrow.csv").open_csv(
-                file if watch is None else WatchedFile(file, watch),
+                self._form.open(file if watch is None else WatchedFile(file, watch)),
                 self._form.read_options(
                     block_size=self._block_size,
                     # With threads, some 30 blocks are read ahead.

@@ -17,6 +17,7 @@ from corral.tables._arrow_size import count_file, count_stream
 from corral.tables._broken import NOT_UTF8, Broken, first_line, say_broken
 from corral.tables._leading_zeros import ZeroWatch, find_padded
 from corral.tables._limits import check_columns, check_memory, list_names
+from corral.tables._line_ends import LineFile
 from corral.tables._parquet import read_parquet
 
 # What a cell may hold to say that it is missing, beside pyarrow's own list (an empty
@@ -71,10 +72,13 @@ class CsvForm(NamedTuple):
     names: list[str] | None
     n_columns: int
 
+    def open(self, file: Any) -> LineFile:
+        """Return what pyarrow should read of an open file at its beginning."""
+        return LineFile(file, self.encoding)
+
     def read_options(self, **more: Any) -> Any:
         """Return pyarrow's options of reading, with some of one's own."""
         options = {
-            "encoding": self.encoding,
             "column_names": self.names,
             "skip_rows": self._count_lines_before(),
             **more,
@@ -203,13 +207,13 @@ def _try_lines(
     read, parse = form.read_options(), form.parse_options()
     options = form.convert_options(**convert)
     try:
-        return work(pa.BufferReader(content), read, parse, options)
+        return work(form.open(pa.BufferReader(content)), read, parse, options)
     except pa.ArrowInvalid as error:
         if not is_long_line(error):
             raise
         # One block for all, of at most 2 GiB.
         read.block_size = min(content.size, LARGEST_BLOCK)
-        return work(pa.BufferReader(content), read, parse, options)
+        return work(form.open(pa.BufferReader(content)), read, parse, options)
 
 
 def is_long_line(error: Exception) -> bool:

@@ -1,8 +1,11 @@
 """How large a table is, told before it is read."""
 
+import codecs
 import zipfile
 from pathlib import Path
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from corral.tables._arrow import need_arrow
 from corral.tables._formats import READERS
@@ -106,11 +109,18 @@ def read_head(path: str | Path, kind: str, n_bytes: int) -> tuple[Any, float]:
         text = bytes(file.read(n_bytes))
         is_whole = not file.read(1)
         share = 1.0 if is_whole else min(raw.tell() / size, 1.0)
-    if not is_whole:
-        # The last line may be cut; a cell with line ends may be, too, which read_table
-        # would not mind in the middle.
-        text = text[: max(text.rfind(b"\n"), text.rfind(b"\r")) + 1]
-    return READERS[kind](pa.py_buffer(text)), share
+    return READERS[kind](pa.py_buffer(text if is_whole else _cut(text))), share
+
+
+def _cut(text: bytes) -> bytes:
+    """Return the first part of a CSV file without the line at its end, as UTF-8."""
+    if text.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        text = text[: len(text) // 2 * 2].decode("utf-16", "ignore").encode()
+    letters = np.frombuffer(text, np.uint8)
+    # Lines may also end within cells.
+    is_open = np.logical_xor.accumulate(letters == ord('"'))
+    ends = np.flatnonzero(~is_open & np.isin(letters, [*b"\r\n"]))
+    return text[: ends[-1] + 1] if len(ends) else b""
 
 
 def _measure_source(path: Path, format: str | None) -> TableSize:
