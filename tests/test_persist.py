@@ -663,6 +663,8 @@ def test_arrays_that_do_not_fit_are_refused(path, name, spot, change, words):
         ("table", "encoder_._plans.0.name", 7, "name is no text"),
         ("table", "encoder_._plans.0", "size", r"_plans\[0\] is a str"),
         ("table", "encoder_._plans", "size", "_plans is no list"),
+        ("table", "encoder_.kinds_.size", "zzz", "kinds_"),
+        ("table", "encoder_.kinds_.size", "date", "are not those of its plans"),
         ("table", "encoder_._is_sparse", 0, "_is_sparse is neither True nor False"),
         ("table", "encoder_.feature_names_out_.0", "x", "weights are not those of its"),
         ("table", "encoder_.scale_", "none", "weights are not those of its columns"),
@@ -704,6 +706,8 @@ def test_whole_numbers_that_no_float_is_are_refused(path, name, spot):
         ("table-sparse", "encoder_", "_scales", "_scales is not there"),
         ("table", "encoder_", "scale_", "scale_ is not there"),
         ("table-words", "encoder_._words", "names", "_words is no list of words"),
+        ("table", "encoder_.kinds_", "size", "are not those of its plans"),
+        ("cor", "selection_.columns", "n_outliers", "candidates lacks columns"),
         ("iforest", TREE, "max_depth", "tree_ is no dict with the right keys"),
     ],
 )
@@ -718,6 +722,7 @@ def test_texts_of_a_table_without_words_are_refused(path):
     columns = ["size", "color"]
     TableModel(small_cor(), columns=columns, scale="none").fit(TABLE).save(path)
     rewrite(path, set_value("encoder_._plans.0.kind", "text"))
+    rewrite(path, set_value("encoder_.kinds_.size", "text"))
     rewrite(path, set_value("encoder_.numeric_names_", []))
     rewrite(path, set_value("encoder_.text_names_", ["size"]))
     with pytest.raises(ValueError, match="weights are not those of its columns"):
@@ -727,6 +732,7 @@ def test_texts_of_a_table_without_words_are_refused(path):
 def test_more_weights_than_columns_that_are_counts_are_refused(path):
     path.write_bytes((GOOD / "table-words.skops").read_bytes())
     rewrite(path, set_value("encoder_._plans.0.kind", "number"))
+    rewrite(path, set_value("encoder_.kinds_.words", "number"))
     rewrite(path, set_value("encoder_._words.names", None))
     rewrite(path, set_value("encoder_.numeric_names_", ["words"]))
     rewrite(path, set_value("encoder_.text_names_", []))

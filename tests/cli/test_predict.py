@@ -65,9 +65,7 @@ def write_lines(path, rows):
     return path
 
 
-@pytest.mark.parametrize(
-    "blocks", [(), ("--memory-limit", "300MB")], ids=["", "blocks"]
-)
+@pytest.mark.parametrize("in_blocks", [False, True], ids=["whole", "blocks"])
 @pytest.mark.parametrize(
     ("write", "options"),
     [(write_words, ()), (write_tiny, ("--method", "kmeans--", "--scale", "none"))],

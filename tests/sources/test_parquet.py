@@ -46,6 +46,17 @@ def test_any_ranges_of_a_folder_equal_the_whole(folder, mixed_table, read_in_ran
     read_in_ranges(pickle.loads(pickle.dumps(source)), mixed_table)
 
 
+def test_columns_that_only_folders_have_are_told(tmp_path, mixed_table):
+    for part in ("year=2024/color=red", "year=2025/color=blue"):
+        (tmp_path / part).mkdir(parents=True)
+        write(mixed_table, tmp_path / part / "t.parquet")
+    (told,) = open_source(tmp_path).skipped
+    assert "tell of columns that its files do not have ('year')" in told
+    assert "write them into the files" in told
+    assert open_source(tmp_path, columns=["size"]).skipped == []
+    assert open_source(tmp_path / "year=2024").skipped == []
+
+
 def test_row_groups_of_several_batches(tmp_path, mixed_table, read_in_ranges):
     # The batches are smaller than the row group.
     large = pa.concat_tables([mixed_table] * 150)

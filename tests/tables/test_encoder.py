@@ -11,7 +11,7 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from corral.tables import TableEncoder
+from corral.tables import TableEncoder, read_table
 
 NOON = dt.datetime(2024, 2, 29, 12)
 
@@ -20,6 +20,21 @@ def encode(column, **settings):
     """Return the only column as numbers, unscaled."""
     table = pa.table({"x": column})
     return TableEncoder(scale="none", **settings).fit_transform(table)[:, 0].tolist()
+
+
+def test_the_index_of_a_data_frame_is_no_feature(tmp_path):
+    frame = pd.DataFrame({"a": [3.0, 1.0, 2.0, 5.0], "b": ["x", "y", "x", "y"]})
+    dates = pd.to_datetime(["2024", "2022", "2023", "2020"])
+    for index in ([2, 0, 1, 5], ["u", "v", "w", "z"], dates):
+        frame.set_axis(index).to_parquet(tmp_path / "t.parquet")
+        table = read_table(tmp_path / "t.parquet")
+        name = table.column_names[-1]
+        assert name == "__index_level_0__"
+        encoder = TableEncoder().fit(table)
+        assert encoder.feature_names_out_ == ["a", "b"]
+        assert "it is the index of a data frame; name it" in encoder.dropped_[name]
+    asked = TableEncoder(columns=["a", name]).fit(table)
+    assert asked.feature_names_out_ == ["a", name]
 
 
 @pytest.mark.parametrize(

@@ -155,6 +155,11 @@ def _sees(clusterer: Any, n_numbers: int) -> bool:
     return clusterer.features.max(initial=-1) < n_numbers
 
 
+def _has_candidates(selection: Any) -> bool:
+    """Return whether there is what all tables of candidates have."""
+    return selection.columns.keys() >= {"n_clusters", "n_outliers", "is_chosen"}
+
+
 def _holds_cor(detector: Any) -> bool:
     """Return whether a detector asks a COR that has the same columns."""
     estimator = detector.estimator_
@@ -260,7 +265,8 @@ COR_FORMS = {
             "gap_widths": floats("g", is_finite=False),
             "gap_threshold": INFINITE,
             "n_searched": Count(),
-        }
+        },
+        rules={"its table of candidates lacks columns": _has_candidates},
     ),
     "corral._storage.Storage": Form(
         {

@@ -37,6 +37,7 @@ _SCALES = "corral.tables._scales.Scales"
 _ENCODER = "corral.tables._encoder.TableEncoder"
 
 _NAMES = Series(Text())
+_KIND = text("number", "date", "boolean", "category", "text", "id")
 
 # What a column of a matrix is called.
 _MATRIX_COLUMN = re.compile(r"feature ([0-9]{1,12})")
@@ -103,6 +104,9 @@ def _names_plans(encoder: Any) -> bool:
     }
     if not encoder._plans or any(plan.reason for plan in encoder._plans):
         return False
+    found = encoder.kinds_
+    if any(found.get(plan.name) not in (plan.kind, "id") for plan in encoder._plans):
+        return False
     return all(
         getattr(encoder, name)
         == [plan.name for plan in encoder._plans if plan.kind in allowed]
@@ -167,7 +171,7 @@ TABLE_FORMS = {
     _PLAN: Form(
         {
             "name": Text(),
-            "kind": text("number", "date", "boolean", "category", "text", "id"),
+            "kind": _KIND,
             "family": text(
                 "number", "duration", "boolean", "date", "time", "text", "other"
             ),
@@ -187,7 +191,7 @@ TABLE_FORMS = {
             "numeric_names_": _NAMES,
             "categorical_names_": _NAMES,
             "text_names_": _NAMES,
-            "kinds_": Mapping(Text()),
+            "kinds_": Mapping(_KIND),
             "dropped_": Mapping(Text()),
             "n_missing_": Mapping(Count()),
             "scale_": text("standard", "robust", "none"),

@@ -12,7 +12,7 @@ from corral.sources._errors import UnreadableBlockError
 from corral.sources._files import FileMark, describe_files, mark_for_arrow
 from corral.tables._arrow import need_arrow
 from corral.tables._broken import Broken, first_line, say_broken
-from corral.tables._limits import check_memory, fits
+from corral.tables._limits import check_memory, fits, list_names
 from corral.tables._parquet import LetterCounter, limit_rows, open_parquet
 from corral.tables._parquet_leaves import Leaf, find_leaves, measure_cell
 from corral.tables._parquet_size import GroupSize, PageHeads
@@ -64,7 +64,8 @@ class ParquetSource(StreamedSource):
     path : str or Path
         A file, or a folder. Files in it are taken in the order of their paths, also
         those in its folders; names that begin with a dot or an underscore are left
-        out.
+        out. What the names of its folders tell, such as ``year=2024``, is no column,
+        and ``skipped`` says so.
     columns : str or list of str, default=None
         Names of the columns to read; None reads all.
     format : {"parquet"}, default=None
@@ -128,6 +129,8 @@ class ParquetSource(StreamedSource):
         sieve.check_left(groups, self._title)
         self._groups = groups
         self.skipped = sieve.left_out
+        if columns is None:
+            self.skipped += _tell_of_folders(Path(path), paths, self._schema.names)
         self.borders = [0, *accumulate(group.n_rows for group in groups)]
         self.names = self._schema.names
         self.shape = (self.borders[-1], len(self.names))
@@ -252,6 +255,19 @@ def _find_files(path: Path, *, is_any: bool) -> list[Path]:
             "line) to read all files in it."
         )
     return found
+
+
+def _tell_of_folders(path: Path, files: list[Path], names: list[str]) -> list[str]:
+    """Return a sentence on columns that only folders name, as in ``year=2024``."""
+    folders = {part for file in files for part in file.relative_to(path).parts[:-1]}
+    told = {folder.partition("=")[0] for folder in folders if "=" in folder}
+    missing = sorted(told.difference(names))
+    if not missing:
+        return []
+    return [
+        f"The folders in '{path}' tell of columns that its files do not have "
+        f"({list_names(missing)}). They are not read: write them into the files."
+    ]
 
 
 def _read_footer(path: Path) -> _Footer:

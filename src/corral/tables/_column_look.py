@@ -1,6 +1,7 @@
 """What a column is and whether it can be used, learnt piece by piece."""
 
 import math
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -49,8 +50,13 @@ _COUNTER_NAMES = {
     "row_id",
     "rowid",
     "unnamed: 0",
-    "__index_level_0__",
 }
+
+# pandas writes the index of a data frame, if it has no name, as such a column.
+_INDEX = re.compile(r"__index_level_\d+__")
+_INDEX_REASON = (
+    "it is the index of a data frame; name it in --columns to use it all the same"
+)
 
 # Family of Arrow types -> how the column is used.
 _KINDS = {
@@ -127,6 +133,9 @@ class ColumnLook:
         name, family = self._name, self._family
         if self._n_null == self._n_rows:
             return ColumnPlan(name, "number", family, NO_VALUES, is_silent=True)
+        if _INDEX.fullmatch(name) and not is_asked:
+            kind = _KINDS.get(family, "text")
+            return ColumnPlan(name, kind, family, _INDEX_REASON, is_silent=True)
         if self._texts is not None:
             form, self.numbers = self._texts.find_form()
             if self.numbers is None:
