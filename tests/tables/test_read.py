@@ -1,5 +1,6 @@
 """Every format gives the same rows, and every broken file one clear sentence."""
 
+import datetime as dt
 import gzip
 import io
 import sys
@@ -175,6 +176,20 @@ def test_the_delimiter_of_csv_is_found(put, delimiter):
     content = f'a{delimiter}"b, or; c"\n1{delimiter}2\n3{delimiter}4\n'.encode()
     read = read_table(put("t.csv", content))
     assert read.to_pydict() == {"a": [1, 3], "b, or; c": [2, 4]}
+
+
+def test_zstd_may_begin_with_a_frame_that_is_skipped(put):
+    # As parallel packers write it.
+    packed = b"\x5f\x2a\x4d\x18\x03\x00\x00\x00abc" + pack(CSV, ".zst")
+    assert read_table(put("t.csv.zst", packed)).to_pydict() == TABLE.to_pydict()
+    assert open_source(put("t.csv.zst", packed)).shape[0] == len(TABLE)
+
+
+def test_thousands_beside_decimal_commas_are_no_fractions(put):
+    read = read_table(put("t.csv", b"a;b\n1.000;2,5\n2.345;3,5\n"))
+    assert read.to_pydict() == {"a": ["1.000", "2.345"], "b": [2.5, 3.5]}
+    read = read_table(put("t.csv", b"a;b\n1.000;x\n2.345;y\n"))
+    assert read["a"].to_pylist() == [1.0, 2.345]
 
 
 def test_decimal_commas_between_semicolons(put):
@@ -416,6 +431,30 @@ def test_arff_rows_choose_their_quotes_and_may_have_a_weight(put):
         read_table(put("more.arff", head + b"x,1,7\n"))
 
 
+def test_arff_has_texts_dates_and_both_kinds_of_quotes(put):
+    head = (
+        b"@relation r\n@attribute name string\n@attribute day date\n"
+        b"@attribute clock date 'mm:ss'\n@attribute who {\"O'Brien\",'x, y',z}\n@data\n"
+    )
+    rows = (
+        b"'it, is',2024-02-29T12:30:00,01:30,\"O'Brien\"\n"
+        b'say \'\', "2024-02-29T00:00:00",00:07,"x, y"\n?,?,?,?\n'
+    )
+    read = read_table(put("t.arff", head + rows)).to_pydict()
+    assert read["name"] == ["it, is", "say ''", None]
+    assert read["day"] == [
+        dt.datetime(2024, 2, 29, 12, 30),
+        dt.datetime(2024, 2, 29),
+        None,
+    ]
+    assert [each.minute * 60 + each.second for each in read["clock"][:2]] == [90, 7]
+    assert read["who"] == ["O'Brien", "x, y", None]
+    sparse_rows = read_table(put("s.arff", head + b"{3 z}\n"))
+    assert sparse_rows["name"].to_pylist() == [""]
+    with pytest.raises(ValueError, match="'1_000' is no number"):
+        read_table(put("n.arff", ARFF + b"1_000,red\n"))
+
+
 def test_sparse_arff_has_zeros_and_first_values_where_nothing_is(put):
     read = read_table(put("t.arff", ARFF + b"{0 1.5, 1 blue}\n{}\n{1 ?}\n"))
     assert read.to_pydict() == {
@@ -557,9 +596,9 @@ WRONG = {
         r"'@attribute a' has not both a name and a type\.$",
     ),
     "arff without data": ("t.arff", b"@relation r\n", r"it has no @data"),
-    "arff with text": (
+    "arff with tables in cells": (
         "t.arff",
-        b"@relation r\n@attribute a string\n@data\nx\n",
+        b"@relation r\n@attribute a relational\n@data\nx\n",
         r"ARFF attributes that are not read",
     ),
     "arff with a wrong value": ("t.arff", ARFF + b"1.5,green\n", r"cannot be read"),

@@ -87,6 +87,25 @@ def test_times_as_numbers_or_iso(tmp_path, times):
     assert_is_example(read_tracks(path), start=1704067200)
 
 
+@pytest.mark.parametrize("is_coded", [False, True], ids=["text", "coded"])
+@pytest.mark.parametrize(
+    "times",
+    [
+        ["2024-01-01T00:00:00", "2024-01-01T00:00:05", "1704067210"],
+        ["1704067200000", "1704067205000", "1704067210000"],
+    ],
+    ids=["mixed", "milliseconds"],
+)
+def test_times_may_be_texts_of_any_type(tmp_path, times, is_coded):
+    columns = dict(
+        zip(("id", "time", "lat", "lon"), zip(*ROWS, strict=True), strict=True)
+    )
+    column = pa.array(times)
+    columns["time"] = column.dictionary_encode() if is_coded else column
+    pq.write_table(pa.table(columns), tmp_path / "t.parquet")
+    assert_is_example(read_tracks(tmp_path / "t.parquet"), start=1704067200)
+
+
 def test_times_of_the_day_count_in_seconds(tmp_path):
     times = ["00:00:00", "00:00:05", "00:00:10"]
     rows = [(row[0], time, *row[2:]) for row, time in zip(ROWS, times, strict=True)]

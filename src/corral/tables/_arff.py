@@ -49,6 +49,10 @@ _DATE_PARTS = {
     "mm": "%M",
     "ss": "%S",
 }
+_TIME_PARTS = ("%H", "%M", "%S")
+
+# Of a date without a pattern.
+_DATE_PATTERN = "yyyy-MM-dd'T'HH:mm:ss"
 
 
 class _Attribute(NamedTuple):
@@ -57,7 +61,7 @@ class _Attribute(NamedTuple):
     Attributes
     ----------
     name : str
-    kind : {"number", "nominal", "date"}
+    kind : {"number", "nominal", "date", "text"}
     values : tuple of str
         Of a nominal column.
     pattern : str
@@ -74,22 +78,26 @@ class _Attribute(NamedTuple):
         """What a sparse row means that does not give it: zero, or the first value."""
         if self.kind == "nominal":
             return self.values[0]
+        if self.kind == "text":
+            return ""
         return datetime(1970, 1, 1).strftime(self.pattern) if self.pattern else "0"
 
     def to_column(self, cells: Iterable[str]) -> Any:
         """Return cells as a column of pyarrow; null where a cell is missing."""
         pa = need_arrow()
-        kinds = {"number": pa.float64(), "nominal": pa.string(), "date": pa.date32()}
-        kind = kinds[self.kind]
-        if "%H" in self.pattern:
-            kind = pa.timestamp("s")
+        kind = pa.float64() if self.kind == "number" else pa.string()
+        if self.kind == "date":
+            has_time = any(part in self.pattern for part in _TIME_PARTS)
+            kind = pa.timestamp("s") if has_time else pa.date32()
         convert = self._converter()
         known = [None if cell == _MISSING else convert(cell) for cell in cells]
         return pa.array(known, kind, from_pandas=True)
 
     def _converter(self) -> Callable[[str], Any]:
         if self.kind == "number":
-            return float
+            return _read_number
+        if self.kind == "text":
+            return str
         if self.kind == "date":
             return lambda cell: datetime.strptime(cell, self.pattern)
         known = set(self.values)
@@ -161,6 +169,8 @@ def _read_attribute(line: str) -> _Attribute:
     if kind.startswith("{") and kind.endswith("}") and kind[1:-1].strip():
         values = _split(kind[1:-1], ",", _find_quote(kind))
         return _Attribute(name, "nominal", tuple(values))
+    if kind.lower() == "string":
+        return _Attribute(name, "text")
     pattern = _read_pattern(kind)
     if not pattern:
         raise Broken(
@@ -172,11 +182,11 @@ def _read_attribute(line: str) -> _Attribute:
 
 def _read_pattern(kind: str) -> str:
     """Return the pattern of a date; empty if it is none, or has parts not known."""
-    found = re.fullmatch(r"date\s+(\S.*)", kind, re.IGNORECASE)
+    found = re.fullmatch(r"date(?:\s+(\S.*))?", kind, re.IGNORECASE)
     if found is None:
         return ""
     # Quotes part letters that stand for themselves, such as T.
-    pattern = re.sub("[\"']", "", found[1]).replace("%", "%%")
+    pattern = re.sub("[\"']", "", found[1] or _DATE_PATTERN).replace("%", "%%")
     for part, directive in _DATE_PARTS.items():
         pattern = pattern.replace(part, directive)
     is_known = "%" in pattern and not re.search("[zZ]", pattern)
@@ -189,11 +199,21 @@ def _unquote(text: str) -> str:
     return text
 
 
+def _read_number(cell: str) -> float:
+    # Python takes 1_000 for a number.
+    if "_" in cell:
+        raise ValueError(f"{cell[:60]!r} is no number")
+    return float(cell)
+
+
 def _find_quote(text: str) -> str:
     return '"' if text.count('"') > text.count("'") else "'"
 
 
 def _split(line: str, delimiter: str, quote: str) -> list[str]:
+    if '"' in line and "'" in line:
+        cell = rf"\s*({_QUOTED}|[^{delimiter}]*)\s*{delimiter}"
+        return [_unquote(each.strip()) for each in re.findall(cell, line + delimiter)]
     reader = csv.reader(
         [line],
         delimiter=delimiter,
@@ -283,6 +303,6 @@ def _sparse_numbers(rows: list[dict[int, str]], n_features: int) -> sparse.csr_a
     starts = np.cumsum([0, *map(len, rows)])
     columns = np.array([j for row in rows for j in row], dtype=np.int64)
     cells = (cell for row in rows for cell in row.values())
-    values = [np.nan if cell == _MISSING else float(cell) for cell in cells]
+    values = [np.nan if cell == _MISSING else _read_number(cell) for cell in cells]
     parts = (np.array(values, dtype=float), columns, starts)
     return tidy_csr(sparse.csr_array(parts, shape=(len(rows), n_features)))

@@ -41,6 +41,7 @@ _BYTES_PER_CELL = 12
 # Bytes that are looked at at once.
 _COUNTED_BYTES = 2**24
 
+_THOUSANDS = re.compile(r"-?\d{1,3}\.\d{3}")
 _LINE_END = re.compile(r"\r\n|\r|\n")
 
 
@@ -339,7 +340,9 @@ def _find_decimal_point(head: str, delimiter: str) -> str:
     if delimiter != ";":
         return "."
     n_commas = len(re.findall(r"(?<![\d.,])-?\d+,\d+(?![\d.,])", head))
-    n_points = len(re.findall(r"(?<![\d.,])-?\d+\.\d+(?![\d.,])", head))
+    points = re.findall(r"(?<![\d.,])-?\d+\.\d+(?![\d.,])", head)
+    # Beside decimal commas, 1.000 is a thousand.
+    n_points = sum(_THOUSANDS.fullmatch(each) is None for each in points)
     return "," if n_commas > n_points else "."
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from corral.tables._broken import Broken
+from corral.tables._columns import family_of
 from corral.tables._npz import Npz
 from corral.trajectories._tracks import (
     Tracks,
@@ -284,14 +285,21 @@ def _times(table: "pa.Table", name: str) -> np.ndarray:
     import pyarrow as pa
 
     column = table[name]
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
     if pa.types.is_timestamp(column.type) or pa.types.is_date(column.type):
         # In UTC, whatever the unit and the zone of the column.
         return _ticks(column, pa.timestamp("us", getattr(column.type, "tz", None)))
     if pa.types.is_time(column.type):
         return _ticks(column, pa.time64("us"))
-    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
-        return _parse(column.to_pylist(), _seconds, name, "a number or an ISO time")
-    seconds = _numbers(table, name)
+    if family_of(column.type) != "text":
+        seconds = _numbers(table, name)
+    else:
+        texts = column.to_pylist()
+        try:
+            seconds = _parse(texts, float, name, "a number")
+        except ValueError:
+            return _parse(texts, _seconds, name, "a number or an ISO time")
     typical = np.nanmedian(np.abs(seconds)) if np.isfinite(seconds).any() else 0
     return seconds * next((unit for least, unit in _UNITS if typical > least), 1.0)
 
