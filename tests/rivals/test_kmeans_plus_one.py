@@ -54,7 +54,9 @@ def test_is_kmeans_less_its_smallest_cluster(seed, metric, as_stored, dtype):
     model = KMeansPlusOne(3, metric=metric, random_state=seed).fit(X)
     np.testing.assert_array_equal(model.labels_, drop_smallest(kmeans))
     assert model.n_outliers_ == np.count_nonzero(model.labels_ == -1)
-    assert model.inertia_ == pytest.approx(kmeans.inertia_)
+    # In float32, that of rows far from zero has lost some digits.
+    rel = 1e-6 if dtype == np.float64 else 1e-4
+    assert model.inertia_ == pytest.approx(kmeans.inertia_, rel=rel)
     assert model.cluster_centers_.shape == (3, 3)
 
 
