@@ -226,11 +226,11 @@ def test_a_folder_that_is_gone_before_it_is_opened_is_made_again(tmp_path, monke
     use_temporary(tmp_path, monkeypatch)
     open_file, removed = os.open, []
 
-    def remove_first(path, *flags):
+    def remove_first(path, *flags, **options):
         if not removed:
             removed.append(path)
             os.rmdir(path)
-        return open_file(path, *flags)
+        return open_file(path, *flags, **options)
 
     monkeypatch.setattr(os, "open", remove_first)
     home = TemporaryFolder()

@@ -101,7 +101,7 @@ def test_a_fit_that_is_asked_to_end_leaves_nothing_behind(table, tmp_path):
         time.sleep(0.002)
     process.terminate()
     _, message = process.communicate()
-    assert process.returncode == 143
+    assert process.returncode == 143, message
     assert "Traceback" not in message
     assert [*tmp_path.iterdir()] == [room]
     assert not [*room.iterdir()]

@@ -17,6 +17,9 @@ from corral.datasets._formats import read_decaf
 from corral.datasets._matlab import read_matrix
 from corral.tables._broken import Broken
 
+# SciPy 1.18 warns that its sparse matrices will be of another class.
+pytestmark = pytest.mark.filterwarnings("ignore:The default value for `spmatrix`")
+
 FORMS = {
     "version 4": {"format": "4"},
     "version 5": {},
