@@ -73,6 +73,27 @@ def test_an_entry_is_complete_or_not_there(folder, monkeypatch):
     assert sorted(os.listdir(folder)) == ["block.npz", "checkpoint.json"]
 
 
+@pytest.mark.parametrize("error", [SystemExit(143), KeyboardInterrupt()])
+@pytest.mark.parametrize("name", ["__init__", "write", "close"])
+@pytest.mark.filterwarnings("error")
+def test_an_interrupt_within_a_member_stays_one(tmp_path, monkeypatch, error, name):
+    # Then an archive refuses to be closed.
+    journal = Journal.open(tmp_path / "notes", {})
+    method = getattr(zipfile._ZipWriteFile, name)
+
+    def interrupt(*arguments):
+        method(*arguments)
+        monkeypatch.undo()
+        raise error
+
+    monkeypatch.setattr(zipfile._ZipWriteFile, name, interrupt)
+    with pytest.raises(type(error)):
+        journal.write("a", {"x": np.arange(3)})
+    assert not journal.has("a")
+    journal.write("a", {"x": np.arange(3)})
+    np.testing.assert_array_equal(journal.read("a")["x"], np.arange(3))
+
+
 @pytest.mark.parametrize("has_page", [True, False])
 def test_what_a_killed_run_was_writing_does_not_matter(folder, has_page):
     if not has_page:

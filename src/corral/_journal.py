@@ -14,6 +14,7 @@ import sklearn
 import corral
 from corral._atomic import write_atomically, write_part
 from corral._leftovers import TemporaryFolder, take_lock
+from corral._zips import write_zip
 
 logger = logging.getLogger(__name__)
 
@@ -103,8 +104,9 @@ class Journal:
         lasts = self._home is None
         with (
             write_part(self._path(name), lasts=lasts) as part,
+            open(part, "wb") as file,
             # Not savez, which leaves it open with NumPy 2.0 when it is interrupted.
-            zipfile.ZipFile(part, "w") as archive,
+            write_zip(file) as archive,
         ):
             # The last part, without which others may be missing as well.
             for key, array in (*arrays.items(), (_LAST, np.array(0))):

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from corral._memory import find_free_memory, format_bytes
+from corral._zips import write_zip
 from corral.tables._broken import first_line
 from corral.tables._npz import parse_head
 
@@ -189,7 +190,7 @@ def _store_npz(member: bytes) -> bytes:
 
 def _zip(members: dict[str, bytes], method: int) -> bytes:
     buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", method) as archive:
+    with write_zip(buffer, method) as archive:
         for name, member in members.items():
             # Without the time, so that the same model gives the same file.
             info = zipfile.ZipInfo(name)
