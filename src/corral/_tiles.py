@@ -226,21 +226,19 @@ def measure_apart(points, centers, rows: np.ndarray, labels: np.ndarray) -> np.n
     squares : ndarray of shape (n_chosen,)
     """
     labels = labels[rows]
-    n_terms = centers.shape[1]
-    if sparse.issparse(points):
-        if not sparse.issparse(centers):
-            used, labels = np.unique(labels, return_inverse=True)
-            centers = sparse.csr_array(centers[used])
-        n_terms = _count_terms(points) + _count_terms(centers)
+    if sparse.issparse(points) and not sparse.issparse(centers):
+        used, labels = np.unique(labels, return_inverse=True)
+        centers = sparse.csr_array(centers[used])
+    n_terms = count_terms(points) + count_terms(centers)
     squares = np.empty(len(rows))
     for here in cut_rows(len(rows), _MAX_TILE_VALUES // max(n_terms, 1)):
         squares[here] = row_squares(points[rows[here]] - centers[labels[here]])
     return squares
 
 
-def _count_terms(rows: sparse.csr_array) -> int:
+def count_terms(X) -> int:
     """Return how many values a row stores at most."""
-    return int(np.diff(rows.indptr).max(initial=0))
+    return int(np.diff(X.indptr).max(initial=0)) if sparse.issparse(X) else X.shape[1]
 
 
 def _normalise_in_place(points) -> None:

@@ -10,13 +10,12 @@ from corral._cut import Cut
 from corral._grid import Grid
 from corral._row_blocks import Block
 from corral._threads import Threads
-from corral._tiles import RowSpace
+from corral._tiles import RowSpace, count_terms
 from corral.rivals._descent import take_costliest
 from corral.rivals._sweeps import (
     Assignment,
     CellSums,
     Points,
-    count_terms,
     find_ends,
     recover_costs,
 )

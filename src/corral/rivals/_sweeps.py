@@ -13,7 +13,13 @@ from corral._centers import weigh_rows
 from corral._grid import Grid
 from corral._outliers import costliest
 from corral._threads import Threads
-from corral._tiles import RowSpace, measure_apart, multiply_rows, row_squares
+from corral._tiles import (
+    RowSpace,
+    count_terms,
+    measure_apart,
+    multiply_rows,
+    row_squares,
+)
 from corral._validation import check_squares
 
 # A block should be so large that the Python calls per block do not count. One sweep
@@ -70,11 +76,6 @@ def find_ends(X) -> np.ndarray:
     return np.stack(
         [np.concatenate(tops).max(axis=0), np.concatenate(bottoms).min(axis=0)]
     )
-
-
-def count_terms(X) -> int:
-    """Return how many values a row stores at most."""
-    return int(np.diff(X.indptr).max(initial=0)) if sparse.issparse(X) else X.shape[1]
 
 
 def fit_space(metric: str, X, ends: np.ndarray) -> RowSpace:
